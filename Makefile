@@ -1,0 +1,72 @@
+# Every way into the project; `make help` lists them. Each target makes .venv by itself, from a Python >= 3.11 alone.
+
+# What the commands are given; empty: their own defaults. PYTHON picks the interpreter that .venv is made with.
+EDITION ?=
+PLAYERS ?=
+PORT    ?=
+GAMES   ?= 10000
+TESTS   ?= tests
+PYTHON  ?=
+
+BIN   := .venv/bin
+VENV  := .venv/.made-from-lock
+BUF   := .node/.made-from-lock
+
+edition = $(if $(EDITION),--edition $(EDITION))
+players = $(if $(PLAYERS),--players $(PLAYERS))
+port    = $(if $(PORT),--port $(PORT))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo run test lint types protos simulate lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(VENV) ## Make .venv from the lock file (every target does so by itself)
+	@echo "Ready: .venv with $$($(BIN)/python --version)"
+
+demo: $(VENV) ## Watch bots play one game on a stack of its own (EDITION, PLAYERS)
+	@$(BIN)/omnipoly demo $(edition) $(players)
+
+run: $(VENV) ## Run every service on this machine until Ctrl-C (PORT)
+	@$(BIN)/omnipolyd up $(port)
+
+# One process: the tests of the services share one Postgres and one NATS, which a session starts; workers of
+# pytest-xdist would each start their own and, on two cores, cost more than they bring. `make test TESTS="-n 2 tests/rules"`
+# is there for the pure ones.
+test: $(VENV) ## Run the tests (TESTS: paths and pytest options)
+	@$(BIN)/pytest $(TESTS)
+
+lint: $(VENV) $(BUF) ## Check style, import directions, generated stubs and contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/python .ci/protos.py --check
+	.ci/contracts
+
+types: $(VENV) ## Check types: mypy --strict on libs and services
+	$(BIN)/mypy
+
+protos: $(VENV) ## Write the Python stubs of the contracts under protos/
+	@$(BIN)/python .ci/protos.py
+
+simulate: $(VENV) ## Play GAMES games of bots on the engine alone (GAMES, EDITION, PLAYERS)
+	@$(BIN)/omnipoly simulate --games $(GAMES) $(edition) $(players)
+
+lock: $(VENV) ## Bring .ci/requirements.lock in step with pyproject.toml (UPGRADE=1: newest versions)
+	@.ci/lock $(if $(UPGRADE),--upgrade)
+
+clean: ## Remove .venv, .node, build and caches; game data in .omnipoly stays
+	rm -rf .venv .node build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find libs services tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV): .ci/requirements.lock pyproject.toml
+	@.ci/setup "$(PYTHON)"
+	@touch $@
+
+$(BUF): .ci/node/package-lock.json
+	@command -v npm >/dev/null || { echo "make: buf, which checks the contracts, needs npm (Debian: apt-get install npm)" >&2; exit 1; }
+	@echo "Installing buf into .node"
+	@mkdir -p .node && cp .ci/node/package.json .ci/node/package-lock.json .node/
+	@npm ci --prefix .node --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
