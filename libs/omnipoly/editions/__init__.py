@@ -1,0 +1,1 @@
+"""The games as data: editions, boards, decks, options and their named choices."""

@@ -1,0 +1,141 @@
+"""The shape of an edition: fields, boards, cards, decks, host options, modes.
+
+These types are what ``omnipoly.editions.loader`` makes of a TOML file, and what ``omnipoly.rules`` compiles into a
+board. They hold no behaviour. The whole file of an edition is one TOML document, so that anyone can write, check and
+play one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from .choices import Amount, Choices
+
+Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")]
+Title = Annotated[str, Meta(min_length=1, max_length=80)]
+
+FieldKind = Literal[
+    "start",
+    "street",
+    "transport",
+    "utility",
+    "deck",
+    "tax",
+    "windfall",
+    "jail",
+    "parking",
+    "go_to_jail",
+    "casino",
+    "casino_fee",
+]
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One field of the ring. Which attributes a kind needs and which it must not have is checked at load."""
+
+    kind: FieldKind
+    name: Title
+    group: Annotated[str, Meta(max_length=32)] = ""
+    """The set of a street."""
+    price: Amount = 0
+    house_cost: Amount = 0
+    rents: tuple[Amount, ...] = ()
+    """Bare, 1-4 houses, hotel; empty where rents are computed."""
+    amount: Amount = 0
+    """Of a tax, a windfall or a casino fee."""
+    percent: Annotated[int, Meta(ge=0, le=100)] = 0
+    """Of a tax that takes a part of the cash in hand, rounded down."""
+    deck: Annotated[str, Meta(max_length=32)] = ""
+    factory_cost: Amount = 0
+    factory_income: Amount = 0
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where an ``advance`` card goes: a lot of a group in ring order (1 = first, -1 = last), or a transport by number."""
+
+    group: Annotated[str, Meta(max_length=32)] = ""
+    """A group, or ``dearest``: the group of the dearest street."""
+    lot: int = 1
+    transport: Annotated[int, Meta(ge=0, le=64)] = 0
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One card: an id that is stable and public, one effect, and the text shown (amounts are filled in from the effect)."""
+
+    id: Identifier
+    text: Annotated[str, Meta(max_length=200)] = ""
+    collect: Amount | None = None
+    pay: Amount | None = None
+    collect_each: Amount | None = None
+    pay_each: Amount | None = None
+    pay_casino: Amount | None = None
+    advance: Literal["start"] | Place | None = None
+    back: Annotated[int, Meta(ge=1, le=12)] | None = None
+    go_to_jail: bool = False
+    jail_free: bool = False
+    repairs: tuple[Amount, Amount] | None = None
+    """Per house, per hotel."""
+    nearest: Literal["transport", "utility"] | None = None
+
+
+class Board(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A ring of fields and how many may play on it."""
+
+    id: Identifier
+    players: tuple[Annotated[int, Meta(ge=2, le=64)], Annotated[int, Meta(ge=2, le=64)]]
+    """Least and most seats."""
+    part_set_percent: Annotated[int, Meta(ge=0, le=1000)] = 0
+    """What each further lot of an incomplete set adds to the bare rent (TUB-RENT-PART)."""
+    field: Annotated[tuple[Field, ...], Meta(min_length=8, max_length=128)]
+
+
+class IntOption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A host option with a number: a list of allowed values, or a range."""
+
+    default: int
+    """0 stands for "none" where the range allows it."""
+    values: tuple[int, ...] = ()
+    range: tuple[int, int] | None = None
+
+
+class BoolOption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A host option that is on or off."""
+
+    default: bool = False
+
+
+class OptionChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The options a host may set; an option that is absent does not exist in the edition."""
+
+    start_cash: IntOption | None = None
+    clock: IntOption | None = None
+    """Seconds."""
+    round_limit: IntOption | None = None
+    """Rounds; 0: none."""
+    time_limit: IntOption | None = None
+    """Minutes; 0: none."""
+    entry_fee: IntOption | None = None
+    """Credits; 0: none."""
+    auto_claim: BoolOption | None = None
+    viewers_chat: BoolOption | None = None
+    viewers_take_bots: BoolOption | None = None
+
+
+class Edition(msgspec.Struct, frozen=True, kw_only=True):
+    """One game as it is played: a file with one of its modes chosen."""
+
+    id: str
+    """``tubbypoly``, or with a mode ``globopoly/quick``."""
+    title: str
+    currency: str
+    rules: Choices
+    options: OptionChoices
+    boards: tuple[Board, ...]
+    decks: dict[str, tuple[Card, ...]]
+    digest: str
+    """SHA-256 of the file's text and the mode, in hex."""
+    text: str
+    """The file's text, as it is kept by digest."""
