@@ -1,12 +1,12 @@
 # Every way into the project; `make help` lists them. Each target makes .venv by itself, from a Python >= 3.11 alone.
 
 # What the commands are given; empty: their own defaults. PYTHON picks the interpreter that .venv is made with.
-EDITION ?=
-PLAYERS ?=
-PORT    ?=
-GAMES   ?= 10000
-TESTS   ?= tests
-PYTHON  ?=
+EDITION =
+PLAYERS =
+PORT    =
+GAMES   = 10000
+TESTS   = tests
+PYTHON  =
 
 BIN   := .venv/bin
 VENV  := .venv/.made-from-lock

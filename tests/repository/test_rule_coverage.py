@@ -17,7 +17,7 @@ def rules(tmp_path: Path) -> Path:
     folder = tmp_path / "rules"
     folder.mkdir()
     (folder / "README.md").write_text(
-        "CORE-TALK is only spoken of.\n\n| id | rule |\n|---|---|\n| CORE-MOVE | See CORE-CARD. |\n| CORE-CARD | Draws. |\n"
+        "CORE-TALK is spoken of.\n\n| id | rule |\n|---|---|\n| CORE-MOVE | See CORE-CARD. |\n| CORE-CARD | Draws. |\n"
     )
     (folder / "tubbypoly.md").write_text("| id | rule |\n|---|---|\n| TUB-RENT-PART | Part. |\n")
     return folder
