@@ -14,7 +14,10 @@ from msgspec import Meta
 
 from .choices import Amount, Choices
 
-Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$")]
+# `$` alone would let a line feed follow.
+Identifier = Annotated[
+    str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,31}$(?!\n)", description="a letter, then letters, digits or _")
+]
 Title = Annotated[str, Meta(min_length=1, max_length=80)]
 
 FieldKind = Literal[
@@ -54,7 +57,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an ``advance`` card goes: a lot of a group in ring order (1 = first, -1 = last), or a transport by number."""
+    """Where an ``advance`` card goes: a street of a group in ring order (1 first, -1 last), or a transport by number."""
 
     group: Annotated[str, Meta(max_length=32)] = ""
     """A group, or ``dearest``: the group of the dearest street."""
@@ -63,10 +66,13 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One card: an id that is stable and public, one effect, and the text shown (amounts are filled in from the effect)."""
+    """One card: an id that is stable and public, one effect, and the text shown.
+
+    Amounts and places are filled into the text from the effect: which placeholders an effect has stands in ``texts``.
+    """
 
     id: Identifier
-    text: Annotated[str, Meta(max_length=200)] = ""
+    text: Annotated[str, Meta(min_length=1, max_length=200)]
     collect: Amount | None = None
     pay: Amount | None = None
     collect_each: Amount | None = None
@@ -89,6 +95,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Least and most seats."""
     part_set_percent: Annotated[int, Meta(ge=0, le=1000)] = 0
     """What each further lot of an incomplete set adds to the bare rent (TUB-RENT-PART)."""
+    lone_groups: tuple[Annotated[str, Meta(min_length=1, max_length=32)], ...] = ()
+    """Groups that are meant to have one street only; any other group of one is taken for a misspelt name."""
     field: Annotated[tuple[Field, ...], Meta(min_length=8, max_length=128)]
 
 
@@ -113,8 +121,8 @@ class OptionChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     start_cash: IntOption | None = None
     clock: IntOption | None = None
     """Seconds."""
-    round_limit: IntOption | None = None
-    """Rounds; 0: none."""
+    round_limit: IntOption | None = IntOption(default=0, range=(0, 1000))
+    """Rounds; 0: none. An option of every edition (CORE-LIMIT), so a file can only narrow it."""
     time_limit: IntOption | None = None
     """Minutes; 0: none."""
     entry_fee: IntOption | None = None
@@ -124,18 +132,43 @@ class OptionChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     viewers_take_bots: BoolOption | None = None
 
 
+class Mode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one mode of an edition changes: single choices by topic, whole options by name, the title."""
+
+    title: Title | None = None
+    rules: Choices = Choices()
+    options: OptionChoices = OptionChoices()
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole file. The first of its modes is the one that the edition's id alone means."""
+
+    id: Identifier
+    title: Title
+    currency: Annotated[str, Meta(min_length=1, max_length=16)]
+    """A sign that stands before an amount, or a word that stands after it."""
+    rules: Choices = Choices()
+    options: OptionChoices = OptionChoices()
+    decks: dict[Identifier, Annotated[tuple[Card, ...], Meta(max_length=200)]] = {}
+    board: Annotated[tuple[Board, ...], Meta(min_length=1, max_length=16)]
+    mode: dict[Identifier, Mode] = {}
+
+
 class Edition(msgspec.Struct, frozen=True, kw_only=True):
-    """One game as it is played: a file with one of its modes chosen."""
+    """One game as it is played: a file with one of its modes, or one of its boards, chosen."""
 
     id: str
-    """``tubbypoly``, or with a mode ``globopoly/quick``."""
+    """``tubbypoly``, or with a mode ``globopoly/quick``, or with a board ``tubbypoly/ring56``."""
     title: str
     currency: str
     rules: Choices
     options: OptionChoices
     boards: tuple[Board, ...]
+    """In rising order of players."""
     decks: dict[str, tuple[Card, ...]]
     digest: str
-    """SHA-256 of the file's text and the mode, in hex."""
+    """SHA-256 of the file's text, a zero byte and ``mode``, in hex."""
     text: str
     """The file's text, as it is kept by digest."""
+    mode: str = ""
+    """The mode or board of the id; ``from_text(text, mode)`` is this edition again."""

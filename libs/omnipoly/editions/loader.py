@@ -1,0 +1,165 @@
+"""Editions from files: the shipped ones by name, anybody's by path, a kept one by its text.
+
+An edition's name is its id, or ``id/mode``, or ``id/board``: ``tubbypoly``, ``globopoly/quick``, ``tubbypoly/ring56``.
+A file is right or it is not: every mode of it is checked whichever is asked for, and all mistakes are reported at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from .choices import Choices
+from .model import Document, Edition, Mode, OptionChoices
+from .problems import EditionError, Problem, Problems, UnknownEdition
+from .shape import close, read, shown
+
+LARGEST_FILE = 256 * 1024
+"""Bytes. The largest shipped edition has a tenth of it."""
+
+
+def load(source: str | Path, mode: str = "") -> Edition:
+    """The edition that a file describes, in one of its modes or restricted to one of its boards ("": the first mode).
+
+    Raises ``EditionError`` with everything that is wrong with the file, also when it cannot be read.
+    """
+    path = Path(source)
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        text = data.decode()
+    except OSError as error:
+        problem = Problem("", f"cannot be read ({error.strerror or error})", "name a file that exists and may be read")
+        raise EditionError(str(source), (problem,)) from error
+    except ValueError as error:
+        raise EditionError(str(source), (Problem("", str(error), "save the file as UTF-8"),)) from error
+    return from_text(text, mode, source=str(source))
+
+
+def from_text(text: str, mode: str = "", *, source: str = "edition") -> Edition:
+    """The edition that a file's text describes; the same text and mode give the same edition with the same digest.
+
+    ``source`` stands before each message. Raises ``EditionError`` (``UnknownEdition`` for a mode it does not have).
+    """
+    return _choose(_read(text, source), text, mode, source)
+
+
+def edition(name: str) -> Edition:
+    """The shipped edition of that name. Raises ``UnknownEdition``."""
+    file, _, mode = name.partition("/")
+    known = _shipped_files()
+    if file not in known:
+        raise UnknownEdition(name, (Problem("", "there is no such edition", close(file, known)),))
+    return _shipped(file, mode)
+
+
+@functools.cache
+def shipped() -> tuple[str, ...]:
+    """The names of all editions that come with the package, each mode by itself (``laspoly``, ``globopoly/quick``)."""
+    names = []
+    for file, text in _shipped_files().items():
+        names += [f"{file}/{mode}" if mode else file for mode in _read(text, f"{file}.toml").modes]
+    return tuple(names)
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of an edition's file, for editors that check while one writes."""
+    return msgspec.json.schema(Document)
+
+
+@functools.cache
+def _shipped_files() -> dict[str, str]:
+    """Text by edition id, in order of ids."""
+    folder = resources.files(__package__) / "data"
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    return {file.name.removesuffix(".toml"): file.read_bytes().decode() for file in files}
+
+
+@functools.lru_cache(maxsize=64)
+def _shipped(file: str, mode: str) -> Edition:
+    return from_text(_shipped_files()[file], mode, source=f"{file}.toml")
+
+
+class _File(NamedTuple):
+    """A file that is right."""
+
+    document: Document
+    modes: dict[str, Mode]
+    """By name, each whole: what it does not change is the document's. A file without modes has one, ""."""
+
+
+@functools.lru_cache(maxsize=16)
+def _read(text: str, source: str) -> _File:
+    table = _table(text, source)
+    problems = Problems()
+    document = read(Document, table, problems)
+    if document is None:
+        raise EditionError(source, tuple(problems.found))
+    changes = table.get("mode") or {"": {}}
+    return _File(document, {name: _whole(document, table, change) for name, change in changes.items()})
+
+
+def _table(text: str, source: str) -> dict[str, Any]:
+    """What the text says as TOML."""
+    if len(text) > LARGEST_FILE:
+        remedy = f"keep it within {LARGEST_FILE // 1024} KiB"
+        raise EditionError(source, (Problem("", "the file is too large", remedy),))
+    try:
+        text.encode()
+        return tomllib.loads(text)
+    except RecursionError as error:
+        remedy = "no value of an edition needs more than four brackets in one another"
+        raise EditionError(source, (Problem("", "brackets are nested too deep", remedy),)) from error
+    except ValueError as error:
+        remedy = "mend it there; the format is TOML 1.0"
+        raise EditionError(source, (Problem("", f"no TOML: {error}", remedy),)) from error
+
+
+def _whole(document: Document, table: dict[str, Any], change: dict[str, Any]) -> Mode:
+    """A mode with all that it does not change: rules are laid over each other choice by choice, options one by one.
+
+    The tables were read before, the mode's with the same types, so that nothing in them can be wrong here.
+    """
+    rules, over = table.get("rules", {}), change.get("rules", {})
+    options = {**table.get("options", {}), **change.get("options", {})}
+    topics = {topic: {**rules.get(topic, {}), **over.get(topic, {})} for topic in {**rules, **over}}
+    return Mode(
+        title=change.get("title", document.title),
+        rules=msgspec.convert(topics, Choices),
+        options=msgspec.convert(options, OptionChoices),
+    )
+
+
+def _choose(file: _File, text: str, mode: str, source: str) -> Edition:
+    """The edition with one mode or one board of a file."""
+    document, modes = file
+    boards = tuple(sorted(document.board, key=lambda board: board.players))
+    by_id = {board.id: board for board in boards}
+    first = next(iter(modes))
+    mode = mode or first
+    if mode in by_id:
+        # Who names a board plays on it with as few as the edition seats, up to what the board holds.
+        players = (boards[0].players[0], by_id[mode].players[1])
+        boards = (msgspec.structs.replace(by_id[mode], players=players),)
+    elif mode not in modes:
+        names = [name for name in (*modes, *by_id) if name]
+        raise UnknownEdition(source, (Problem("", f"there is no mode or board {shown(mode)}", close(mode, names)),))
+    chosen = modes.get(mode, modes[first])
+    return Edition(
+        id=f"{document.id}/{mode}" if mode else document.id,
+        title=chosen.title or document.title,
+        currency=document.currency,
+        rules=chosen.rules,
+        options=chosen.options,
+        boards=boards,
+        decks=document.decks,
+        digest=hashlib.sha256(f"{text}\0{mode}".encode()).hexdigest(),
+        text=text,
+        mode=mode,
+    )
