@@ -7,7 +7,7 @@ and on the wire ErrorInfo's reason in upper case, domain `omnipoly`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
@@ -105,7 +105,8 @@ def from_status(status: status_pb2.Status) -> Failure:
 
 def from_rpc_error(error: grpc.aio.AioRpcError) -> Failure:
     """The failure behind a failed outgoing call; one that never reached a peer is UNAVAILABLE, `unavailable`."""
-    for key, value in error.trailing_metadata() or ():
+    trailing: Any = error.trailing_metadata() or ()  # pairs; the stubs have it as one
+    for key, value in trailing:
         if key == "grpc-status-details-bin" and isinstance(value, bytes):
             return from_status(status_pb2.Status.FromString(value))
     if error.code() is grpc.StatusCode.UNAVAILABLE:
@@ -124,5 +125,3 @@ def _packed(message: error_details_pb2.ErrorInfo | error_details_pb2.RetryInfo) 
     packed = any_pb2.Any()
     packed.Pack(message)
     return packed
-
-

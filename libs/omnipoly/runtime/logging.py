@@ -1,4 +1,3 @@
-# ruff: noqa: A005
 """Logs: one JSON object a line on standard error, named by event; the libraries' own logging goes the same way.
 
     log = logging.get(__name__)

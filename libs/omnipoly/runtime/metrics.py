@@ -17,15 +17,11 @@ from omnipoly.runtime.errors import StartError
 
 _RPC = ("grpc_type", "grpc_service", "grpc_method")
 
-RPC_STARTED = prometheus_client.Counter(
-    "grpc_server_started_total", "RPCs begun on the server.", _RPC
-)
+RPC_STARTED = prometheus_client.Counter("grpc_server_started_total", "RPCs begun on the server.", _RPC)
 RPC_HANDLED = prometheus_client.Counter(
     "grpc_server_handled_total", "RPCs ended on the server, whatever their code.", (*_RPC, "grpc_code")
 )
-RPC_MSG_RECEIVED = prometheus_client.Counter(
-    "grpc_server_msg_received_total", "Messages received from clients.", _RPC
-)
+RPC_MSG_RECEIVED = prometheus_client.Counter("grpc_server_msg_received_total", "Messages received from clients.", _RPC)
 RPC_MSG_SENT = prometheus_client.Counter("grpc_server_msg_sent_total", "Messages sent to clients.", _RPC)
 RPC_SECONDS = prometheus_client.Histogram(
     "grpc_server_handling_seconds",
@@ -41,7 +37,9 @@ LOOP_LAG = prometheus_client.Histogram(
 TASK_CRASHES = prometheus_client.Counter(
     "omnipoly_task_crashes_total", "Background tasks that ended with an exception and were started again.", ("task",)
 )
-BUILD = prometheus_client.Gauge("omnipoly_build_info", "1, labelled with the service and version.", ("service", "version"))
+BUILD = prometheus_client.Gauge(
+    "omnipoly_build_info", "1, labelled with the service and version.", ("service", "version")
+)
 
 
 class MetricsEndpoint:

@@ -58,7 +58,7 @@ def configure(
 
 def shutdown() -> None:
     """Sends what waits and turns tracing off; blocks for a few seconds at most, so call it in a thread."""
-    global _provider, _tracer  # noqa: PLW0603
+    global _provider, _tracer
     provider, _provider, _tracer = _provider, None, None
     if provider is not None:
         provider.shutdown()

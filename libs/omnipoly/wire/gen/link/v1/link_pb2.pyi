@@ -57,7 +57,7 @@ class RequestItem(_message.Message):
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
     call: _builtins.int
-    """Names the call within its stream: counted up from 1 by the caller, never used twice."""
+    """Names the call within its stream: at least 1, rising, never used twice."""
     method: _builtins.str
     """What is called, as the called service registers it, e.g. "Act"; 1 to 64 ASCII characters."""
     body: _builtins.bytes

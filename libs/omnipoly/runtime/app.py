@@ -1,0 +1,286 @@
+"""The life of a service, written once: up in order, SERVING, and down in reverse.
+
+Configuration, telemetry, database, bus, the service itself, server, SERVING. Down: NOT_SERVING, the service ends its
+streams with a reason that says reconnect, the server stops with grace, the service, the bus and the pool follow; a hard
+timer ends the process if one of them does not come back. `Service` says what a service brings, `App` what it gets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+from typing import Any, ClassVar, TypeVar
+
+import grpc
+import grpc.aio
+
+from omnipoly.runtime import config, logging, metrics, migrations, tracing
+from omnipoly.runtime.bus import Bus
+from omnipoly.runtime.config import ServiceSettings
+from omnipoly.runtime.database import Database
+from omnipoly.runtime.errors import StartError
+from omnipoly.runtime.link import Handler, LinkServer
+from omnipoly.runtime.link_server import IN_FLIGHT, SERVICE
+from omnipoly.runtime.peers import Peers
+from omnipoly.runtime.server import MAX_REQUEST_BYTES, Server
+from omnipoly.runtime.tasks import Tasks
+
+log = logging.get(__name__)
+
+EXIT_OK = 0
+EXIT_CANNOT_START = 1
+EXIT_FORCED = 70
+
+
+class Service:
+    """What a service brings. Its class says what it needs, its instance holds what it does."""
+
+    migrations: ClassVar[str] = ""
+    """The package of revisions of the schema it needs (see `migrations`); empty: it needs no database."""
+    uses_bus: ClassVar[bool] = False
+    max_request_bytes: ClassVar[int] = MAX_REQUEST_BYTES
+    """The largest message a client may send; frames between services have their own bound."""
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    def interceptors(self) -> Sequence[grpc.aio.ServerInterceptor[Any, Any]]:
+        """The server's interceptors of its own, inside telemetry and errors: the gateway's identity."""
+        return ()
+
+    async def start(self, app: App) -> None:
+        """Takes what it needs from `app` and registers what it serves. Raises `StartError` when it cannot."""
+
+    async def drain(self) -> None:
+        """Ends its streams with a reason that says reconnect and lets what runs finish; cut off after `drain_s`."""
+
+    async def stop(self) -> None:
+        """Nothing is served any more, database and bus still stand: writes out what is left."""
+
+
+class App:
+    """One running service and what it stands on."""
+
+    def __init__(self, service: Service, settings: ServiceSettings) -> None:
+        """For `running` alone."""
+        self.service = service
+        self.settings = settings
+        self.name = settings.service_name
+        self.instance = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
+        """Names this process among replicas: in logs, traces, leases."""
+        self.tasks = Tasks()
+        self.server = Server(
+            settings, max_request_bytes=service.max_request_bytes, extra_interceptors=service.interceptors()
+        )
+        self._database: Database | None = None
+        self._bus: Bus | None = None
+        self._links: list[LinkServer] = []
+        self._peers: list[Peers] = []
+        self._stack: AsyncExitStack | None = None
+        self._metrics: metrics.MetricsEndpoint | None = None
+        self.stopping = asyncio.Event()
+        """Set when the app has begun to stop."""
+
+    @property
+    def database(self) -> Database:
+        """The database; only for a service that names its `migrations`."""
+        if self._database is None:
+            raise RuntimeError(f"{self.name} has not asked for the database")
+        return self._database
+
+    @property
+    def bus(self) -> Bus:
+        """NATS; only for a service with `uses_bus`."""
+        if self._bus is None:
+            raise RuntimeError(f"{self.name} has not asked for the bus")
+        return self._bus
+
+    @property
+    def port(self) -> int:
+        """The gRPC server's port, once it is up."""
+        return self.server.port
+
+    @property
+    def address(self) -> str:
+        """host:port to reach the gRPC server from this machine."""
+        return self.server.address
+
+    @property
+    def metrics_port(self) -> int:
+        """The Prometheus endpoint's port; 0 when it is off."""
+        return self._metrics.port if self._metrics else 0
+
+    def serve(self, register: Callable[[Any, grpc.aio.Server], None], servicer: object, *names: str) -> None:
+        """Serves a generated servicer: its `add_XServicer_to_server`, and full names for reflection and health."""
+        self.server.serve(register, servicer, *names)
+
+    def serve_generic(self, handler: grpc.GenericRpcHandler[Any, Any], *names: str) -> None:
+        """Serves a generic handler, for RPCs whose serializers take bytes."""
+        self.server.serve_generic(handler, *names)
+
+    def serve_link(self, methods: Mapping[str, Handler], *, max_in_flight: int = IN_FLIGHT) -> LinkServer:
+        """Serves frames from other services; drained by the app after the service's own `drain`."""
+        link = LinkServer(methods, max_in_flight=max_in_flight)
+        self._links.append(link)
+        self.server.serve_generic(link.generic_handler(), SERVICE, frames=True)
+        return link
+
+    async def peers(self, target: str) -> Peers:
+        """The replicas of another service; looked up now and from time to time, closed with the app."""
+        peers = Peers(target)
+        self._peers.append(peers)
+        await peers.start()
+        return peers
+
+    async def set_serving(self, serving: bool, name: str = "") -> None:
+        """What health says of one service by its full name, beyond what the app does by itself."""
+        await self.server.set_serving(serving, name)
+
+    async def _up(self) -> None:
+        self._stack = stack = AsyncExitStack()
+        settings, service = self.settings, self.service
+        await stack.enter_async_context(self.tasks)
+        if settings.metrics_port:
+            self._metrics = metrics.MetricsEndpoint.start(settings.metrics_host, settings.metrics_port)
+            stack.push_async_callback(asyncio.to_thread, self._metrics.close)
+        metrics.BUILD.labels(self.name, version("omnipoly")).set(1)
+        self.tasks.spawn("loop-lag", metrics.watch_loop_lag)
+        if service.migrations:
+            _require_url("OMNIPOLY_DATABASE_URL", settings.database_url, "postgresql://user:password@host:port/name")
+            await migrations.check_schema(settings.database_url, service.migrations)
+            self._database = await Database.connect(
+                settings.database_url,
+                name=f"omnipoly-{self.name}",
+                pool_size=settings.database_pool_size,
+                statement_timeout_s=settings.statement_timeout_s,
+            )
+            stack.push_async_callback(self._database.close)
+        if service.uses_bus:
+            _require_url("OMNIPOLY_NATS_URL", settings.nats_url, "nats://host:port")
+            self._bus = Bus(settings.nats_url, name=self.instance, replicas=settings.nats_replicas)
+            await self._bus.start()
+            stack.push_async_callback(self._bus.close)
+        stack.push_async_callback(self._close_peers)
+        # From here on the service has something to let go of, even if its start fails half-way.
+        stack.push_async_callback(self._step, "stop", service.stop)
+        await service.start(self)
+        await self.server.start()
+        await self.server.set_all_serving(True)
+        log.info("serving", address=self.address, instance=self.instance, **settings.describe())
+
+    async def _down(self) -> None:
+        self.stopping.set()
+        log.info("stopping")
+        await self.server.set_all_serving(False)
+        drains = [self.service.drain, *(link.drain for link in self._links)]
+        await asyncio.gather(*(self._step("drain", drain) for drain in drains))
+        await self._step("server stop", lambda: self.server.stop(1.0))
+        await self._unwind()
+        log.info("stopped")
+
+    async def _unwind(self) -> None:
+        stack, self._stack = self._stack, None
+        if stack is not None:
+            await stack.aclose()
+
+    async def _step(self, what: str, step: Callable[[], Awaitable[None]]) -> None:
+        """One step of the way down: bounded by `drain_s`, and no error of it holds the others up."""
+        try:
+            async with asyncio.timeout(self.settings.drain_s):
+                await step()
+        except TimeoutError:
+            log.warning("stop_step_cut_off", step=what, after_s=self.settings.drain_s)
+        except Exception as error:
+            log.exception("stop_step_failed", step=what, error=repr(error))
+
+    async def _close_peers(self) -> None:
+        for peers in self._peers:
+            await peers.close()
+
+
+@asynccontextmanager
+async def running(service: Service, settings: ServiceSettings | None = None) -> AsyncIterator[App]:
+    """A service up and SERVING for the length of the block, then drained and stopped; several fit into one loop.
+
+    settings: the service's own (`service.settings`) unless given. Raises `StartError` when it cannot start; what had
+    started is taken down again. Logging and tracing are the process's and stay as they are.
+    """
+    app = App(service, settings or service.settings)
+    try:
+        await app._up()
+    except BaseException:
+        await app._unwind()
+        raise
+    try:
+        yield app
+    finally:
+        await app._down()
+
+
+async def run(factory: Callable[[S], Service], settings: S) -> int:
+    """Runs one service as this process until SIGTERM or SIGINT; the exit code. A second signal ends it at once."""
+    logging.configure(settings.service_name, level=settings.log_level, form=settings.log_format)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def asked(number: signal.Signals) -> None:
+        if stop.is_set():
+            log.warning("stop_forced", signal=number.name)
+            os._exit(EXIT_FORCED)
+        log.info("stop_asked", signal=number.name)
+        stop.set()
+
+    service = factory(settings)
+    tracing.configure(settings.service_name, endpoint=settings.otlp_endpoint, sample_ratio=settings.trace_sample_ratio)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked, number)
+    timer: threading.Timer | None = None
+    try:
+        async with running(service, settings):
+            await stop.wait()
+            # In a thread, so that it also ends a process whose event loop is stuck.
+            timer = threading.Timer(settings.hard_stop_s, _force, (settings.hard_stop_s,))
+            timer.daemon = True
+            timer.start()
+        await asyncio.to_thread(tracing.shutdown)
+    except StartError as error:
+        log.error("cannot_start", error=str(error))  # noqa: TRY400 - one line, no trace
+        return EXIT_CANNOT_START
+    finally:
+        if timer is not None:
+            timer.cancel()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+    return EXIT_OK
+
+
+def main(factory: Callable[[S], Service], settings_class: type[S]) -> int:
+    """What `omnipolyd serve SERVICE` does: reads the settings and runs; the exit code.
+
+    0 stopped as asked, 1 could not start (one line on standard error), 70 forced.
+    """
+    try:
+        settings = config.read_settings(settings_class)
+    except StartError as error:
+        return config.exit_with(error)
+    return asyncio.run(run(factory, settings))
+
+
+def _force(after_s: float) -> None:
+    log.error("stop_forced", after_s=after_s)
+    os._exit(EXIT_FORCED)
+
+
+def _require_url(variable: str, value: str, example: str) -> None:
+    if not value:
+        raise StartError(f"{variable} is not set; give {example}, or use `omnipolyd up`, which brings its own")
+
+
+S = TypeVar("S", bound=ServiceSettings)

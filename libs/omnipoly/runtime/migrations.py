@@ -1,0 +1,152 @@
+"""The database's schema: numbered revisions, forward only, run by alembic.
+
+A package of revisions (`omnipolyd.table.migrations`) has a folder `versions` with two files for each, numbered from
+0001 without a gap: `0002_what.sql`, plain PostgreSQL with any number of statements, and beside it `0002_what.py`, which
+names the revision and the one before and runs the SQL:
+
+    \"\"\"What this revision is for.\"\"\"
+    from __future__ import annotations
+
+    from omnipoly.runtime.migrations import run_sql
+
+    revision = "0002"
+    down_revision = "0001"
+
+
+    def upgrade() -> None:
+        run_sql(__file__)
+
+All revisions that are missing run in one transaction under a lock, so that two `omnipolyd migrate` at once do no harm
+and a failed one leaves nothing behind. The version stands in a table named after the package.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import asyncpg  # type: ignore[import-untyped]
+
+from omnipoly.runtime import database, logging
+from omnipoly.runtime.errors import SchemaError
+
+# alembic and SQLAlchemy are imported only to migrate: a service that checks its schema starts without them.
+if TYPE_CHECKING:
+    from alembic.config import Config
+    from sqlalchemy.engine import Connection
+
+log = logging.get(__name__)
+
+LOCK = 0x6F6D6E69  # "omni"
+
+
+def revisions(package: str) -> list[str]:
+    """The numbers of a package's revisions, oldest first.
+
+    Raises `SchemaError` when they are not 0001, 0002, … or one lacks its SQL.
+    """
+    folder = _versions(package)
+    scripts = sorted(folder.glob("[0-9]*.py"))
+    numbers = [script.name.partition("_")[0] for script in scripts]
+    if numbers != [f"{number:04}" for number in range(1, len(numbers) + 1)]:
+        raise SchemaError(f"the revisions of {package} are not numbered 0001, 0002, …: {', '.join(numbers)}")
+    for script in scripts:
+        if not script.with_suffix(".sql").exists():
+            raise SchemaError(f"revision {script.stem} of {package} has no {script.stem}.sql")
+    return numbers
+
+
+def version_table(package: str) -> str:
+    """The table that holds a package's version: `omnipolyd.table.migrations` has `omnipolyd_table_migrations`."""
+    return package.replace(".", "_")[:63]
+
+
+async def migrate(url: str, package: str, target: str = "head") -> list[str]:
+    """Brings the database to the newest revision (or `target`, a number, for tests); the numbers it ran.
+
+    Raises `DatabaseUnreachable`, `SchemaError` for a database newer than this program, and whatever PostgreSQL says of
+    wrong SQL.
+    """
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.ext.asyncio import create_async_engine
+    from sqlalchemy.pool import NullPool
+
+    known = revisions(package)
+    before = await version(url, package)
+    _refuse_newer(before, known, package)
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "alembic"))
+    config.set_main_option("version_locations", str(_versions(package)).replace("%", "%%"))
+    config.set_main_option("path_separator", "newline")
+    config.attributes["version_table"] = version_table(package)
+    engine = create_async_engine(make_url(url).set(drivername="postgresql+asyncpg"), poolclass=NullPool)
+
+    def upgrade(connection: Connection, config: Config) -> None:
+        config.attributes["connection"] = connection
+        command.upgrade(config, target)
+
+    try:
+        async with engine.begin() as connection:
+            await connection.run_sync(upgrade, config)
+    finally:
+        await engine.dispose()
+    after = await version(url, package)
+    ran = [number for number in known if before < number <= after]
+    log.info("schema_migrated", package=package, before=before or "empty", after=after, ran=ran)
+    return ran
+
+
+async def version(url: str, package: str) -> str:
+    """The revision a database is at; empty for one without this package's schema. Raises `DatabaseUnreachable`."""
+    try:
+        connection = await asyncpg.connect(url, timeout=database.CONNECT_S, target_session_attrs="read-write")
+    except database.CANNOT_CONNECT as error:
+        raise database.unreachable(url, error) from None
+    try:
+        table = version_table(package)
+        if not await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", table):
+            return ""
+        return str(await connection.fetchval(f'SELECT version_num FROM "{table}"') or "")  # noqa: S608 - our name
+    finally:
+        await connection.close()
+
+
+async def check_schema(url: str, package: str) -> None:
+    """Returns when the database is at the newest revision of the package.
+
+    Raises `SchemaError`, one line that says what to do, when it is older or newer; `DatabaseUnreachable`.
+    """
+    known = revisions(package)
+    found = await version(url, package)
+    _refuse_newer(found, known, package)
+    if found != known[-1]:
+        state = f"is at {found}" if found else "is empty"
+        raise SchemaError(f"the database {state}, this program needs {known[-1]}: run omnipolyd migrate")
+
+
+def run_sql(script: str) -> None:
+    """Runs the SQL file beside a revision's script; called from its `upgrade` with `__file__`."""
+    from alembic import op
+
+    sql = Path(script).with_suffix(".sql").read_text("utf-8")
+    driver: Any = op.get_bind().connection.dbapi_connection
+    # Past SQLAlchemy, which would prepare the text: PostgreSQL prepares one statement at a time, a file has several.
+    driver.run_async(lambda connection: connection.execute(sql))
+
+
+def _refuse_newer(found: str, known: list[str], package: str) -> None:
+    if not known:
+        raise SchemaError(f"{package} has no revisions")
+    if found and found not in known:
+        raise SchemaError(f"the database is at {found}, this program knows {known[-1]}: start a newer Omnipoly")
+
+
+def _versions(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise SchemaError(f"there is no package {package} of revisions")
+    return Path(next(iter(spec.submodule_search_locations))) / "versions"

@@ -1,0 +1,179 @@
+"""The gRPC server of a service: options, health, reflection, interceptors; one clear error when the port is taken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1._async import HealthServicer
+from grpc_reflection.v1alpha import reflection
+
+from omnipoly.runtime import interceptors
+from omnipoly.runtime.config import ServiceSettings
+from omnipoly.runtime.errors import StartError
+
+MAX_REQUEST_BYTES = 64 * 1024
+"""What a client may send in one message, unless a service says otherwise."""
+
+MAX_FRAME_BYTES = 2 * 1024 * 1024
+"""What a frame between services may weigh: 1 MiB of bodies and what surrounds them, or one large item."""
+
+MAX_ANSWER_BYTES = 1024 * 1024 + 64 * 1024
+"""What a client must be ready to receive: an answer of 1 MiB and what surrounds it."""
+
+Option = tuple[str, int | str]
+
+EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # missing in the stubs
+"""What a read answers when the other side has closed its half."""
+
+
+def server_options(settings: ServiceSettings, max_receive_bytes: int) -> list[Option]:
+    """grpc's channel arguments for a server."""
+    options: list[Option] = [
+        ("grpc.so_reuseport", 0),  # two servers would share the port silently
+        ("grpc.max_receive_message_length", max_receive_bytes),
+        ("grpc.max_send_message_length", MAX_FRAME_BYTES),
+        ("grpc.max_concurrent_streams", settings.max_concurrent_streams),
+        ("grpc.keepalive_time_ms", round(settings.keepalive_s * 1000)),
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        # A client may probe this often; more is answered with GOAWAY (too_many_pings).
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+        ("grpc.http2.max_ping_strikes", 5),
+    ]
+    if settings.max_connection_age_s:
+        options += [
+            ("grpc.max_connection_age_ms", round(settings.max_connection_age_s * 1000)),
+            ("grpc.max_connection_age_grace_ms", round(settings.max_connection_age_grace_s * 1000)),
+        ]
+    return options
+
+
+def channel_options(*, keepalive_s: float = 15, max_receive_bytes: int = MAX_ANSWER_BYTES) -> list[Option]:
+    """grpc's channel arguments for a client of ours."""
+    return [
+        ("grpc.keepalive_time_ms", round(keepalive_s * 1000)),
+        ("grpc.keepalive_timeout_ms", 5_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.max_receive_message_length", max_receive_bytes),
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.min_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", 2_000),
+        ("grpc.enable_retries", 1),
+    ]
+
+
+class Server:
+    """One gRPC server; what it serves is registered before `start`, the port is bound in it."""
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        *,
+        max_request_bytes: int = MAX_REQUEST_BYTES,
+        extra_interceptors: Sequence[grpc.aio.ServerInterceptor[Any, Any]] = (),
+    ) -> None:
+        """extra_interceptors: run inside telemetry and errors, in this order (the gateway's identity)."""
+        self._settings = settings
+        self._max_request_bytes = max_request_bytes
+        self._interceptors = [interceptors.Telemetry(), interceptors.Errors(), *extra_interceptors]
+        self._registrations: list[Callable[[grpc.aio.Server], None]] = []
+        self._names: list[str] = [health.SERVICE_NAME]
+        self._health = _Health()
+        self._server: grpc.aio.Server | None = None
+        self._port = 0
+
+    def serve(self, register: Callable[[Any, grpc.aio.Server], None], servicer: object, *names: str) -> None:
+        """Serves a generated servicer: its `add_XServicer_to_server` and, for reflection and health, full names."""
+        self._registrations.append(lambda server: register(servicer, server))
+        self._names += names
+
+    def serve_generic(self, handler: grpc.GenericRpcHandler[Any, Any], *names: str, frames: bool = False) -> None:
+        """Serves a generic handler, whose serializers take bytes. frames: raise the limit of a message to theirs."""
+        self._registrations.append(lambda server: server.add_generic_rpc_handlers((handler,)))
+        self._names += names
+        if frames:
+            self._max_request_bytes = max(self._max_request_bytes, MAX_FRAME_BYTES)
+
+    async def start(self) -> None:
+        """Binds the port and answers, with health NOT_SERVING. Raises `StartError` when the port cannot be had."""
+        server = grpc.aio.server(
+            interceptors=self._interceptors,
+            options=server_options(self._settings, self._max_request_bytes),
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        for register in self._registrations:
+            register(server)
+        if self._settings.reflection:
+            reflection.enable_server_reflection([*self._names, reflection.SERVICE_NAME], server)
+        for name in self._names:
+            await self.set_serving(False, name)
+        await self.set_serving(False)
+        host, port = self._settings.host, self._settings.port
+        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            self._port = server.add_insecure_port(where)
+        except RuntimeError:
+            self._port = 0
+        if not self._port:
+            # A server that never started has nothing to stop.
+            raise StartError(
+                f"cannot listen on {where}: the port is taken, or the address is not this machine's; "
+                "set OMNIPOLY_PORT and OMNIPOLY_HOST"
+            )
+        await server.start()
+        self._server = server
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on; 0 before `start`."""
+        return self._port
+
+    @property
+    def address(self) -> str:
+        """host:port to connect to from this machine."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self._settings.host, self._settings.host)
+        return f"[{host}]:{self._port}" if ":" in host and not host.startswith("[") else f"{host}:{self._port}"
+
+    async def set_serving(self, serving: bool, name: str = "") -> None:
+        """What health says: of one service by its full name, or of the whole server."""
+        status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
+        await self._health.set(name, status)
+
+    async def set_all_serving(self, serving: bool) -> None:
+        """What health says of everything here."""
+        for name in ["", *self._names]:
+            await self.set_serving(serving, name)
+
+    async def stop(self, grace_s: float) -> None:
+        """Takes no new RPC, gives those that run `grace_s`, then cancels them. Watchers of health are ended at once."""
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        self._health.end_watches()
+        await server.stop(grace_s)
+
+
+class _Health(HealthServicer):  # type: ignore[misc]  # untyped
+    """Health whose watchers do not hold up a stop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watching: set[asyncio.Task[Any]] = set()
+
+    async def Watch(self, request: health_pb2.HealthCheckRequest, context: Any) -> None:  # noqa: N802
+        watcher = asyncio.current_task()
+        if watcher is not None:
+            self._watching.add(watcher)
+            watcher.add_done_callback(self._watching.discard)
+        await super().Watch(request, context)
+
+    def end_watches(self) -> None:
+        """Ends every Watch stream: its clients see UNAVAILABLE and ask elsewhere, as health's protocol has it."""
+        for watcher in self._watching:
+            watcher.cancel()
