@@ -169,15 +169,17 @@ class Database:
                 callback(old, epoch)
 
 
-CANNOT_CONNECT = (
+FAULTS = (
     OSError,
     TimeoutError,
-    ValueError,
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-"""What asyncpg raises when a connection cannot be made: no server, no entry, no such database, a bad URL, a standby."""
+"""All that asyncpg raises of a statement or a connection; whether it was carried out all the same: `outcome_unknown`."""
+
+CANNOT_CONNECT = (*FAULTS, ValueError)
+"""Likewise when a connection cannot be made: no server, no entry, no such database, a standby, a bad URL."""
 
 
 def unreachable(url: str, error: BaseException) -> DatabaseUnreachable:

@@ -30,7 +30,18 @@ _SECRET_NAME = re.compile(
 _PASSWORD_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://)([^\s/@:]*:)?[^\s/@]+@")
 
 # Libraries that say more than an operator wants at INFO.
-_QUIET = {"alembic": stdlib.WARNING, "asyncio": stdlib.WARNING, "nats": stdlib.ERROR, "sqlalchemy": stdlib.WARNING}
+_QUIET = {
+    "alembic": stdlib.WARNING,
+    "asyncio": stdlib.WARNING,
+    "asyncpg": stdlib.ERROR,
+    "nats": stdlib.ERROR,
+    "sqlalchemy": stdlib.WARNING,
+}
+
+# Local variables hold passwords and seeds: a trace shows where, never with what.
+_TRACEBACKS = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False, max_frames=30)
+)
 
 
 def get(name: str) -> FilteringBoundLogger:
@@ -69,10 +80,11 @@ def configure(
         _masked_event,
     ]
     if form == "json":
-        last: list[Processor] = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(default=str)]
+        last: list[Processor] = [_TRACEBACKS, _masked_event, structlog.processors.JSONRenderer(default=str)]
     else:
         target = stream or sys.stderr
-        last = [structlog.dev.ConsoleRenderer(colors=target.isatty())]
+        plain = structlog.dev.plain_traceback  # the richer ones print local variables
+        last = [structlog.dev.ConsoleRenderer(colors=target.isatty(), exception_formatter=plain)]
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],

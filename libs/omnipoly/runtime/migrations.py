@@ -22,7 +22,9 @@ and a failed one leaves nothing behind. The version stands in a table named afte
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 log = logging.get(__name__)
 
 LOCK = 0x6F6D6E69  # "omni"
+
+_one_at_a_time = threading.Lock()
 
 
 def revisions(package: str) -> list[str]:
@@ -68,15 +72,23 @@ async def migrate(url: str, package: str, target: str = "head") -> list[str]:
     Raises `DatabaseUnreachable`, `SchemaError` for a database newer than this program, and whatever PostgreSQL says of
     wrong SQL.
     """
+    known = revisions(package)
+    before = await version(url, package)
+    _refuse_newer(before, known, package)
+    await asyncio.to_thread(_upgrade, url, package, target)
+    after = await version(url, package)
+    ran = [number for number in known if before < number <= after]
+    log.info("schema_migrated", package=package, before=before or "empty", after=after, ran=ran)
+    return ran
+
+
+def _upgrade(url: str, package: str, target: str) -> None:
+    """In a thread with an event loop of its own: alembic blocks, and its state is the process's."""
     from alembic import command
     from alembic.config import Config
     from sqlalchemy.engine import make_url
     from sqlalchemy.ext.asyncio import create_async_engine
     from sqlalchemy.pool import NullPool
-
-    known = revisions(package)
-    before = await version(url, package)
-    _refuse_newer(before, known, package)
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "alembic"))
@@ -89,15 +101,15 @@ async def migrate(url: str, package: str, target: str = "head") -> list[str]:
         config.attributes["connection"] = connection
         command.upgrade(config, target)
 
-    try:
-        async with engine.begin() as connection:
-            await connection.run_sync(upgrade, config)
-    finally:
-        await engine.dispose()
-    after = await version(url, package)
-    ran = [number for number in known if before < number <= after]
-    log.info("schema_migrated", package=package, before=before or "empty", after=after, ran=ran)
-    return ran
+    async def run() -> None:
+        try:
+            async with engine.begin() as connection:
+                await connection.run_sync(upgrade, config)
+        finally:
+            await engine.dispose()
+
+    with _one_at_a_time:
+        asyncio.run(run())
 
 
 async def version(url: str, package: str) -> str:
