@@ -86,7 +86,7 @@ class Code(enum.StrEnum):
     BANNED = "banned"
     VIEWERS_CLOSED = "viewers_closed"
     SIGN_IN_REQUIRED = "sign_in_required"
-    TOKEN_EXPIRED = "token_expired"  # noqa: S105 - a reason, not a token
+    TOKEN_EXPIRED = "token_expired"
     INSUFFICIENT_CREDITS = "insufficient_credits"
     STALE_VERSION = "stale_version"
     TABLE_BROKEN = "table_broken"

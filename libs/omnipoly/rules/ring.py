@@ -103,6 +103,8 @@ class Rules:
             if card.advance is not None
         }
         self.offers_by_turn = choices.trade.quota_per == "turn"
+        self.takes_at_once = choices.debt.kind == "bank_liquidates"
+        self.trains = choices.play.train_fare > 0 and len(self.transports) > 1
 
     def __repr__(self) -> str:
         return f"Rules({self.edition.id}/{self.board.id})"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .actions import Side  # noqa: TC001 - read at run time by the wire mapping
+from .actions import Side
 
 if TYPE_CHECKING:
     from .ring import Rules
@@ -123,7 +123,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
 
 class OpenOffer(msgspec.Struct, frozen=True, gc=False):
-    """An offer that can be accepted (CORE-TRADE). It never changes; ``mortgaged`` fixes the mortgages it was made with."""
+    """An offer that can be accepted (CORE-TRADE). It never changes; ``mortgaged`` fixes which of its lots are."""
 
     offer: int
     proposer: int
@@ -229,6 +229,8 @@ class State(msgspec.Struct, gc=False, kw_only=True):
     """Jail-free cards in the order they were got."""
     prompt: list[int]
     """The id of the seat's open decision; 0 for none."""
+    asked: list[int]
+    """The ``Phase`` in which that decision was opened."""
     deadline_ms: list[int]
     """When the clock plays the open decision; 0: none, or another clock does."""
     offers_made: list[int]
@@ -274,8 +276,8 @@ class State(msgspec.Struct, gc=False, kw_only=True):
     """The throw being played out gives a further one."""
     jump: bool
     """A city jump follows the move being played out (GLO-Q-CITY)."""
-    walk_after_bail: bool
-    """The last failed throw is walked once the bail is paid (TUB-PRISON)."""
+    ride: bool
+    """A ride may be offered once the field is resolved (LAS-TRAIN)."""
     turn_over: bool
     """Nothing further of this turn: it ends once nobody owes."""
     jail_throws: int
@@ -351,6 +353,7 @@ class State(msgspec.Struct, gc=False, kw_only=True):
         draft.laps = self.laps[:]
         draft.cards = self.cards[:]
         draft.prompt = self.prompt[:]
+        draft.asked = self.asked[:]
         draft.deadline_ms = self.deadline_ms[:]
         draft.offers_made = self.offers_made[:]
         draft.throws = self.throws[:]

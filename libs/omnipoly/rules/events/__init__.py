@@ -20,6 +20,7 @@ from .lots import (
     MortgageChanged,
     OfferClosed,
     OfferMade,
+    OfferShortened,
 )
 from .money import (
     DebtClosed,
@@ -75,9 +76,7 @@ from .turn import (
 )
 from .votes import VoteClosed, Voted, VoteOpened
 
-KINDS: dict[str, type[Event]] = {
-    str(cls.__struct_config__.tag): cls for cls in Event.__subclasses__()
-}
+KINDS: dict[str, type[Event]] = {str(cls.__struct_config__.tag): cls for cls in Event.__subclasses__()}
 """Every kind of event by its name."""
 
 
@@ -86,4 +85,72 @@ def kind_of(event: Event | type[Event]) -> str:
     return str(event.__struct_config__.tag)
 
 
-__all__ = [name for name in dir() if name[0].isupper() or name == "kind_of"]
+__all__ = [
+    "KINDS",
+    "Advanced",
+    "Asked",
+    "AuctionClosed",
+    "AuctionOpened",
+    "BidMade",
+    "BidderPassed",
+    "BidsFell",
+    "CameBack",
+    "CardDrawn",
+    "CardMoved",
+    "CardReturned",
+    "ChoiceMade",
+    "ChoiceOffered",
+    "ClocksMoved",
+    "Connected",
+    "Contributed",
+    "DebtClosed",
+    "DebtOpened",
+    "DebtPassed",
+    "DiceThrown",
+    "Disconnected",
+    "Event",
+    "GameEnded",
+    "GameStarted",
+    "HostChanged",
+    "Jailed",
+    "LevelChanged",
+    "LimitReached",
+    "LiquidationEnded",
+    "LiquidationStarted",
+    "LotAnswered",
+    "LotMoved",
+    "LotOffered",
+    "MortgageChanged",
+    "Moved",
+    "OfferClosed",
+    "OfferMade",
+    "OfferShortened",
+    "OptionsSet",
+    "OrderDecided",
+    "Paid",
+    "Paused",
+    "PositionSet",
+    "Reason",
+    "Released",
+    "RentClaimable",
+    "RentClaimed",
+    "RentLapsed",
+    "Resumed",
+    "SeatFreed",
+    "SeatHandedOver",
+    "SeatOut",
+    "SeatTaken",
+    "SeedRevealed",
+    "Shortened",
+    "StepsTaken",
+    "TableOpened",
+    "ThrowPlayed",
+    "TripletThrown",
+    "TryFailed",
+    "TurnStarted",
+    "VoteClosed",
+    "VoteOpened",
+    "Voted",
+    "WentAway",
+    "kind_of",
+]

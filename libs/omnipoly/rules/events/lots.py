@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ..actions import Side  # noqa: TC001 - read at run time by the wire mapping
+from ..actions import Side
 from ..state import FACTORY, NOBODY, LastBid, OpenOffer, Phase, Wait
 from .base import Event
 
@@ -122,6 +122,11 @@ class AuctionOpened(Event, frozen=True, gc=False, tag="auction_opened"):
         s.auction_deadline_ms = self.deadline_ms
         if Phase.AUCTION not in s.phases:
             s.phases = (*s.phases, Phase.AUCTION)
+        else:
+            # an auction that begins anew asks everybody anew
+            for seat, asked in enumerate(s.asked):
+                if asked == Phase.AUCTION:
+                    s.prompt[seat] = s.deadline_ms[seat] = 0
 
 
 class BidMade(Event, frozen=True, gc=False, tag="bid_made"):
@@ -185,6 +190,9 @@ class AuctionClosed(Event, frozen=True, gc=False, tag="auction_closed"):
         s.bidder = NOBODY
         s.auction_deadline_ms = 0
         s.phases = tuple(phase for phase in s.phases if phase is not Phase.AUCTION)
+        for seat, asked in enumerate(s.asked):
+            if asked == Phase.AUCTION:
+                s.prompt[seat] = s.deadline_ms[seat] = 0
 
 
 class OfferMade(Event, frozen=True, gc=False, tag="offer_made"):
@@ -203,9 +211,7 @@ class OfferMade(Event, frozen=True, gc=False, tag="offer_made"):
         s.offers_made[self.proposer] += 1
         s.offers = (
             *s.offers,
-            OpenOffer(
-                self.offer, self.proposer, self.receiver, self.give, self.take, self.mortgaged, self.deadline_ms
-            ),
+            OpenOffer(self.offer, self.proposer, self.receiver, self.give, self.take, self.mortgaged, self.deadline_ms),
         )
 
 
@@ -229,6 +235,21 @@ class OfferClosed(Event, frozen=True, gc=False, tag="offer_closed"):
                 *(w for w in s.waits if w.until_ms > s.now_ms),
                 Wait(offer.proposer, offer.receiver, self.wait_until_ms),
             )
+
+
+class OfferShortened(Event, frozen=True, gc=False, tag="offer_shortened"):
+    """An offer lost time because the one it lies at became away (TUB-TRADE)."""
+
+    offer: int
+    deadline_ms: int
+
+    def apply(self, s: State) -> None:
+        s.offers = tuple(
+            OpenOffer(o.offer, o.proposer, o.receiver, o.give, o.take, o.mortgaged, self.deadline_ms)
+            if o.offer == self.offer
+            else o
+            for o in s.offers
+        )
 
 
 class CardMoved(Event, frozen=True, gc=False, tag="card_moved"):

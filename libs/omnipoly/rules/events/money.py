@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ..state import BANK, NOBODY, Claim, Debt, Phase
-from .base import Event, Reason  # noqa: TC001 - read at run time by the wire mapping
+from .base import Event, Reason
 
 if TYPE_CHECKING:
     from ..state import State

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..state import State  # noqa: TC001 - read at run time by the wire mapping
+from ..state import State
 from .base import Event
 
 

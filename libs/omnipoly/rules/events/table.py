@@ -56,7 +56,7 @@ class SeatFreed(Event, frozen=True, gc=False, tag="seat_freed"):
 
     def apply(self, s: State) -> None:
         for row in (s.holder, s.name, s.bot, s.stands_in_for, s.connected, s.away, s.out):
-            del row[self.seat]  # type: ignore[attr-defined]
+            del row[self.seat]
 
 
 class OptionsSet(Event, frozen=True, gc=False, tag="options_set"):
@@ -109,6 +109,7 @@ class GameStarted(Event, frozen=True, gc=False, tag="game_started"):
         s.laps = [0] * n
         s.cards = [()] * n
         s.prompt = [0] * n
+        s.asked = [0] * n
         s.deadline_ms = [0] * n
         s.offers_made = [0] * n
         s.throws = [()] * n
@@ -127,7 +128,7 @@ class GameStarted(Event, frozen=True, gc=False, tag="game_started"):
 
 
 class Asked(Event, frozen=True, gc=False, tag="asked"):
-    """Decisions that opened, each with its prompt and deadline, and the seats whose decision closed without a new one."""
+    """Decisions that opened, each with prompt and deadline, and seats whose decision closed without a new one."""
 
     opened: tuple[Prompt, ...]
     closed: tuple[int, ...] = ()
@@ -138,6 +139,7 @@ class Asked(Event, frozen=True, gc=False, tag="asked"):
             s.deadline_ms[seat] = 0
         for prompt in self.opened:
             s.prompts = s.prompt[prompt.seat] = prompt.prompt
+            s.asked[prompt.seat] = prompt.phase
             s.deadline_ms[prompt.seat] = prompt.deadline_ms
 
 

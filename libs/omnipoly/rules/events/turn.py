@@ -34,7 +34,7 @@ class TurnStarted(Event, frozen=True, gc=False, tag="turn_started"):
         s.turn = self.seat
         s.round = self.round
         s.doubles = 0
-        s.again = s.jump = s.turn_over = False
+        s.again = s.jump = s.ride = s.turn_over = False
         s.jail_throws = 0
         s.choice = Choice.NONE
         phases = s.phases
@@ -60,6 +60,7 @@ class DiceThrown(Event, frozen=True, gc=False, tag="dice_thrown"):
         if purpose == "walk":
             s.dice = self.dice
             s.speed = self.speed
+            s.steps = self.dice[0] + self.dice[1]
             s.again = double = self.dice[0] == self.dice[1]
             if double:
                 s.doubles += 1
@@ -67,6 +68,7 @@ class DiceThrown(Event, frozen=True, gc=False, tag="dice_thrown"):
         elif purpose == "jail":
             s.dice = self.dice
             s.speed = ""
+            s.steps = self.dice[0] + self.dice[1]
             s.again = False
             s.phases = _PLAYING_OUT
         elif purpose == "order":
@@ -87,6 +89,8 @@ class Moved(Event, frozen=True, gc=False, tag="moved"):
         s.position[self.seat] = self.field
         if self.lap:
             s.laps[self.seat] += 1
+        if s.rules.trains:
+            s.ride = self.way != "ride" and self.field in s.rules.transports
 
 
 class StepsTaken(Event, frozen=True, gc=False, tag="steps_taken"):
@@ -120,6 +124,8 @@ class ChoiceOffered(Event, frozen=True, gc=False, tag="choice_offered"):
 
     def apply(self, s: State) -> None:
         s.choice = self.choice
+        if self.choice is Choice.TRAVEL:
+            s.ride = False
         s.phases = (*s.phases, Phase.CHOICE)
 
 
@@ -140,7 +146,7 @@ class ThrowPlayed(Event, frozen=True, gc=False, tag="throw_played"):
     again: bool
 
     def apply(self, s: State) -> None:
-        s.again = s.jump = False
+        s.again = s.jump = s.ride = False
         s.phases = _THROW if self.again else _MOVED
 
 
@@ -154,7 +160,7 @@ class Jailed(Event, frozen=True, gc=False, tag="jailed"):
         s.position[self.seat] = s.rules.jail
         s.jailed[self.seat] = 0
         s.doubles = 0
-        s.again = s.jump = False
+        s.again = s.jump = s.ride = False
         s.turn_over = True
 
 

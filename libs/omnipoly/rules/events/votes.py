@@ -37,7 +37,7 @@ class Voted(Event, frozen=True, gc=False, tag="voted"):
 
 
 class VoteClosed(Event, frozen=True, gc=False, tag="vote_closed"):
-    """The vote passed, failed with a cool-down for its proposer and everybody (TUB-END-COOLDOWN), or fell without one."""
+    """The vote passed, failed with cool-downs (TUB-END-COOLDOWN), or fell without any."""
 
     vote: int
     how: Literal["passed", "failed", "fallen"]

@@ -1,0 +1,371 @@
+"""The way into the rules: what a table service, a simulation and a scenario call.
+
+``act`` plays what has fallen due, then one action, on a draft; ``verify`` says why an action would be refused;
+``apply`` repeats an event. A state is made by ``blank`` and the events of a log. What a seat may do is listed by
+``listing.legal_actions``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import actions as act_
+from . import (
+    asking,
+    auctions,
+    bankruptcy,
+    building,
+    clocks,
+    jail,
+    liquidation,
+    lobby,
+    money,
+    mortgage,
+    movement,
+    order,
+    presence,
+    raising,
+    rent,
+    seats,
+    trade,
+    turns,
+    votes,
+)
+from .codes import Code, Refused
+from .draft import Draft
+from .events import Advanced, ChoiceMade, ClocksMoved
+from .guards import turn_owner
+from .invariants import Broken, check
+from .state import NOBODY, Away, Choice, Options, Out, Phase, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .actions import Action, Decline
+    from .events import Event
+    from .ring import Rules
+
+__all__ = [
+    "Broken",
+    "Draft",
+    "act",
+    "apply",
+    "blank",
+    "check",
+    "enter",
+    "moves",
+    "next_deadline_ms",
+    "play_due",
+    "settle",
+    "verify",
+]
+
+PLATFORM = ""
+"""The actor of wake-ups, clocks and set-up."""
+
+next_deadline_ms = clocks.next_deadline_ms
+
+
+def blank(rules: Rules) -> State:
+    """An empty table, before its first event."""
+    return State(
+        rules=rules,
+        table="",
+        host="",
+        commitment="",
+        dev=False,
+        options=Options(),
+        contributions=[],
+        started_ms=0,
+        now_ms=0,
+        offset_ms=0,
+        last_move_ms=0,
+        paused_ms=0,
+        limit_ms=0,
+        time_up=False,
+        holder=[],
+        name=[],
+        bot=[],
+        stands_in_for=[],
+        out=[],
+        out_rank=[],
+        connected=[],
+        away=[],
+        cash=[],
+        position=[],
+        jailed=[],
+        laps=[],
+        cards=[],
+        prompt=[],
+        asked=[],
+        deadline_ms=[],
+        offers_made=[],
+        throws=[],
+        factories=[],
+        lots=[],
+        owner=[],
+        level=[],
+        mortgaged=[],
+        held=[],
+        built=[],
+        pledged=[],
+        unseen=[],
+        returned=[],
+        draws=[],
+        order=[],
+        phases=(Phase.LOBBY,),
+        round=0,
+        turn=NOBODY,
+        doubles=0,
+        again=False,
+        jump=False,
+        ride=False,
+        turn_over=False,
+        jail_throws=0,
+        dice=(0, 0),
+        speed="",
+        steps=0,
+        thrown=0,
+        choice=Choice.NONE,
+        casino=0,
+        bank=0,
+        prompts=0,
+        debts_n=0,
+        auctions=0,
+        offers_n=0,
+        votes=0,
+        debts=(),
+        claims=(),
+        offers=(),
+        waits=(),
+        vote=None,
+        cooldowns=(),
+        lot=-1,
+        forced_by=NOBODY,
+        bids=(),
+        passed=0,
+        bidder=NOBODY,
+        auction_deadline_ms=0,
+        liquidated=NOBODY,
+        places=[],
+        ended="",
+        seed="",
+    )
+
+
+def apply(s: State, event: Event) -> None:
+    """Repeat an event: the only thing that changes a state."""
+    event.apply(s)
+
+
+def moves(actor: str) -> bool:
+    """Whether a command of that actor is a move of a person or a bot (TUB-PAUSE)."""
+    return bool(actor) and not seats.is_admin(actor)
+
+
+def enter(s: State, now_ms: int, actor: str) -> None:
+    """Apply the head of a commit: its time, and that its actor moved. The events follow one by one."""
+    s.now_ms = now_ms
+    if moves(actor):
+        s.last_move_ms = now_ms
+
+
+# --- one action -------------------------------------------------------------------------------------------------------
+
+
+def _decline_code(s: State, seat: int, action: Decline, now_ms: int) -> Code | None:
+    """``decline`` answers two phases: a lot (CORE-BUY) and a ride (LAS-TRAIN)."""
+    if s.choice is Choice.TRAVEL:
+        return turn_owner(s, seat, Phase.CHOICE)
+    return turn_owner(s, seat, Phase.LANDED)
+
+
+def _decline(d: Draft, seat: int, action: Decline) -> None:
+    if d.state.choice is Choice.TRAVEL:
+        d.emit(ChoiceMade(seat))
+    else:
+        auctions.decline_lot(d, seat)
+
+
+BY_SEAT: dict[type[Action], tuple[Callable[..., Code | None], Callable[..., None]]] = {
+    act_.Roll: (movement.verify_roll, movement.roll),
+    act_.Buy: (auctions.verify_buy, auctions.buy),
+    act_.Decline: (_decline_code, _decline),
+    act_.PayBail: (jail.verify_pay_bail, jail.pay_bail),
+    act_.UseCard: (jail.verify_use_card, jail.use_card),
+    act_.ChooseSteps: (movement.verify_choose_steps, movement.choose_steps),
+    act_.Teleport: (movement.verify_teleport, movement.teleport),
+    act_.Travel: (movement.verify_travel, movement.travel),
+    act_.EndTurn: (turns.verify_end_turn, turns.end_turn),
+    act_.Bid: (auctions.verify_bid, auctions.bid),
+    act_.Pass: (auctions.verify_pass, auctions.pass_),
+    act_.Pay: (money.verify_pay, money.pay),
+    act_.Raise: (raising.verify_raise, raising.raise_),
+    act_.GiveUp: (bankruptcy.verify_give_up, bankruptcy.give_up),
+    act_.ClaimRent: (rent.verify_claim_rent, rent.claim_rent),
+    act_.Build: (building.verify_build, building.build),
+    act_.SellBuilding: (building.verify_sell_building, building.sell_building),
+    act_.SellProperty: (mortgage.verify_sell_property, mortgage.sell_property),
+    act_.Mortgage: (mortgage.verify_mortgage, mortgage.mortgage),
+    act_.LiftMortgage: (mortgage.verify_lift_mortgage, mortgage.lift_mortgage),
+    act_.Offer: (trade.verify_offer, trade.offer),
+    act_.Accept: (trade.verify_accept, trade.accept),
+    act_.Refuse: (trade.verify_refuse, trade.refuse),
+    act_.Withdraw: (trade.verify_withdraw, trade.withdraw),
+}
+"""Actions of a seat in the game: (verify, play)."""
+
+BY_PERSON: dict[type[Action], tuple[Callable[..., Code | None], Callable[..., None]]] = {
+    act_.Join: (lobby.verify_join, lobby.join),
+    act_.SetOptions: (lobby.verify_set_options, lobby.set_options),
+    act_.AddBot: (lobby.verify_add_bot, lobby.add_bot),
+    act_.Contribute: (lobby.verify_contribute, lobby.contribute),
+    act_.Start: (lobby.verify_start, lobby.start),
+    act_.Leave: (seats.verify_leave, seats.leave),
+    act_.ProposeEnd: (votes.verify_propose_end, votes.propose_end),
+    act_.Vote: (votes.verify_vote, votes.vote),
+    act_.Connect: (presence.verify_presence, presence.connect),
+    act_.Disconnect: (presence.verify_presence, presence.disconnect),
+    act_.ReplaceWithBot: (seats.verify_replace_with_bot, seats.replace_with_bot),
+    act_.TakeSeat: (seats.verify_take_seat, seats.take_seat),
+    act_.Remove: (seats.verify_remove, seats.remove),
+    act_.CloseTable: (seats.verify_close_table, seats.close_table),
+}
+"""Actions of persons, whether they sit in the game or not: (verify, play)."""
+
+_PRESENCE = (act_.Connect, act_.Disconnect)
+_STANDS_STILL = (act_.Leave, act_.ProposeEnd, act_.Vote)
+_ANSWERS = frozenset(
+    (
+        act_.Roll,
+        act_.Buy,
+        act_.Decline,
+        act_.PayBail,
+        act_.UseCard,
+        act_.ChooseSteps,
+        act_.Teleport,
+        act_.Travel,
+        act_.EndTurn,
+        act_.Pass,
+        act_.Pay,
+        act_.GiveUp,
+    )
+)
+"""What answers a prompt: only this starts the next clock (CORE-CLOCK)."""
+_CLOSED = ("closed", "idle", "abandoned")
+
+
+def verify(s: State, actor: str, action: Action, now_ms: int, prompt: int = 0) -> Code | None:
+    """Why the action would be refused, or ``None``. ``prompt``, if not 0, is the decision that it answers."""
+    kind = type(action)
+    phase = s.phases[-1]
+    if kind in BY_PERSON:
+        if phase is Phase.OVER and kind not in _PRESENCE:
+            return Code.TABLE_CLOSED if s.ended in _CLOSED else Code.GAME_OVER
+        if phase is Phase.LOBBY and kind in (act_.ProposeEnd, act_.Vote):
+            return Code.WRONG_PHASE if actor in s.holder else Code.NOT_SEATED
+        if s.paused_ms and kind in _STANDS_STILL:
+            return Code.PAUSED
+        return BY_PERSON[kind][0](s, actor, action, now_ms)
+    if actor not in s.holder:
+        return Code.NOT_SEATED
+    seat = s.holder.index(actor)
+    if phase is Phase.OVER:
+        return Code.TABLE_CLOSED if s.ended in _CLOSED else Code.GAME_OVER
+    if s.out[seat] != Out.IN:
+        return Code.OUT_OF_GAME
+    if s.paused_ms:
+        return Code.PAUSED
+    if prompt and prompt != s.prompt[seat]:
+        return Code.STALE_PROMPT
+    if phase is Phase.LOBBY:
+        return Code.WRONG_PHASE
+    return BY_SEAT[kind][0](s, seat, action, now_ms)
+
+
+def act(d: Draft, actor: str, action: Action, *, now_ms: int, prompt: int = 0) -> Refused | None:
+    """Play what has fallen due by ``now_ms``, then the action, on a draft.
+
+    ``actor`` is a person's id, a bot's, an admin's, or ``PLATFORM``. A refusal leaves what fell due in the draft: those
+    events happened whoever asked.
+    """
+    s = d.state
+    s.now_ms = max(s.now_ms, now_ms)
+    kind = type(action)
+    if kind is act_.MoveClocks:
+        # before anything falls due: that is what it is for
+        d.emit(ClocksMoved(action.by_ms))  # type: ignore[attr-defined]
+        return None
+    play_due(d, now_ms=now_ms)
+    if kind is act_.Advance:
+        _advance(d, action.by_ms)  # type: ignore[attr-defined]
+        return None
+    code = verify(s, actor, action, s.now_ms, prompt)
+    if code is not None:
+        return Refused.because(code)
+    perform(d, actor, action)
+    return None
+
+
+def perform(d: Draft, actor: str, action: Action) -> None:
+    """Play an action that ``verify`` has accepted."""
+    s = d.state
+    kind = type(action)
+    seat = s.holder.index(actor) if actor in s.holder else NOBODY
+    if kind in _PRESENCE:
+        BY_PERSON[kind][1](d, actor, action)
+    else:
+        if moves(actor):
+            s.last_move_ms = s.now_ms
+        if seat != NOBODY and s.away[seat] != Away.NO:
+            presence.come_back(d, seat)
+        if kind in BY_SEAT:
+            if kind in _ANSWERS:
+                d.answered |= 1 << seat
+            BY_SEAT[kind][1](d, seat, action)
+        else:
+            BY_PERSON[kind][1](d, actor, action)
+    settle(d)
+
+
+def play_due(d: Draft, *, now_ms: int) -> None:
+    """Play everything that has fallen due by ``now_ms``, in the order of CORE-CLOCK."""
+    s = d.state
+    s.now_ms = max(s.now_ms, now_ms)
+    if s.phases[-1] is Phase.ORDER and not s.prompts:
+        settle(d)
+    while clocks.play_next(d):
+        settle(d)
+
+
+def _advance(d: Draft, by_ms: int) -> None:
+    """Let time pass on the table's clock; what falls due meanwhile is played when it does (FORMAT: ``wait``)."""
+    s = d.state
+    until = s.now_ms + by_ms
+    while True:
+        at = clocks.next_deadline_ms(s)
+        step = (min(at, until) if at else until) - s.now_ms
+        if step > 0:
+            d.emit(Advanced(step))
+        play_due(d, now_ms=s.now_ms)
+        if s.now_ms >= until:
+            return
+
+
+def settle(d: Draft) -> None:
+    """Everything that follows by itself: until somebody has to decide, with their decision opened."""
+    s = d.state
+    while True:
+        phase = s.phases[-1]
+        if phase is Phase.PLAYING_OUT:
+            turns.play_out(d)
+        elif (phase is Phase.DEBT and s.rules.takes_at_once) or phase is Phase.LIQUIDATION:
+            liquidation.step(d)
+        elif phase is Phase.AUCTION and auctions.finished(s):
+            auctions.close(d)
+        elif phase is Phase.ORDER and order.proceed(d):
+            turns.begin(d, s.order[0], 1)
+        else:
+            break
+    presence.keep_pause(d)
+    asking.ask(d)
