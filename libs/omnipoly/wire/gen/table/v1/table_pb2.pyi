@@ -195,6 +195,66 @@ class ActRequest(_message.Message):
 Global___ActRequest: _TypeAlias = ActRequest  # noqa: Y015
 
 @_typing.final
+class SeatPrompt(_message.Message):
+    """An open decision of a person, as it goes to that person's streams. On NATS, SeatPrompts follows the commit that opened
+    the decision, under omnipoly.prompts.<table>; a lost one is asked for with Legal.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PERSON_FIELD_NUMBER: _builtins.int
+    PROMPT_FIELD_NUMBER: _builtins.int
+    person: _builtins.str
+    """The person's id, 1 to 64 characters."""
+    prompt: _builtins.bytes
+    """The decision with everything it may do: a serialized omnipoly.game.v1.Prompt."""
+    def __init__(
+        self,
+        *,
+        person: _builtins.str = ...,
+        prompt: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["person", b"person", "prompt", b"prompt"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatPrompt: _TypeAlias = SeatPrompt  # noqa: Y015
+
+@_typing.final
+class SeatPrompts(_message.Message):
+    """The decisions that a commit opened for persons; bots look for themselves."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    PROMPTS_FIELD_NUMBER: _builtins.int
+    table: _builtins.str
+    """The table's id, 1 to 36 characters."""
+    version: _builtins.int
+    """The version of the commit that opened them."""
+    @_builtins.property
+    def prompts(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatPrompt]:
+        """One for each, at most 16."""
+
+    def __init__(
+        self,
+        *,
+        table: _builtins.str = ...,
+        version: _builtins.int = ...,
+        prompts: _abc.Iterable[Global___SeatPrompt] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["prompts", b"prompts", "table", b"table", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatPrompts: _TypeAlias = SeatPrompts  # noqa: Y015
+
+@_typing.final
 class ActResponse(_message.Message):
     """The action was accepted."""
 
@@ -203,6 +263,7 @@ class ActResponse(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     COMMITS_FIELD_NUMBER: _builtins.int
     DUPLICATE_FIELD_NUMBER: _builtins.int
+    PROMPTS_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """The table's version after it."""
     duplicate: _builtins.bool
@@ -213,16 +274,21 @@ class ActResponse(_message.Message):
         at most 200.
         """
 
+    @_builtins.property
+    def prompts(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatPrompt]:
+        """Decisions that it opened for persons, at most 16."""
+
     def __init__(
         self,
         *,
         version: _builtins.int = ...,
         commits: _abc.Iterable[_builtins.bytes] | None = ...,
         duplicate: _builtins.bool = ...,
+        prompts: _abc.Iterable[Global___SeatPrompt] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "duplicate", b"duplicate", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "duplicate", b"duplicate", "prompts", b"prompts", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -704,6 +770,7 @@ class WakeResponse(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     COMMITS_FIELD_NUMBER: _builtins.int
     NEXT_DEADLINE_FIELD_NUMBER: _builtins.int
+    PROMPTS_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """The table's version by now."""
     @_builtins.property
@@ -714,16 +781,21 @@ class WakeResponse(_message.Message):
     def next_deadline(self) -> _timestamp_pb2.Timestamp:
         """When something falls due next, on the platform's clock; unset: nothing does."""
 
+    @_builtins.property
+    def prompts(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatPrompt]:
+        """Decisions that it opened for persons, at most 16."""
+
     def __init__(
         self,
         *,
         version: _builtins.int = ...,
         commits: _abc.Iterable[_builtins.bytes] | None = ...,
         next_deadline: _timestamp_pb2.Timestamp | None = ...,
+        prompts: _abc.Iterable[Global___SeatPrompt] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["next_deadline", b"next_deadline"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "next_deadline", b"next_deadline", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "next_deadline", b"next_deadline", "prompts", b"prompts", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -826,21 +898,27 @@ class ReportResponse(_message.Message):
 
     VERSION_FIELD_NUMBER: _builtins.int
     COMMITS_FIELD_NUMBER: _builtins.int
+    PROMPTS_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """The table's version by now."""
     @_builtins.property
     def commits(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """The commits it led to, each a serialized omnipoly.game.v1.Commit exactly as stored; empty: nothing changed."""
 
+    @_builtins.property
+    def prompts(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatPrompt]:
+        """Decisions that it opened for persons, at most 16."""
+
     def __init__(
         self,
         *,
         version: _builtins.int = ...,
         commits: _abc.Iterable[_builtins.bytes] | None = ...,
+        prompts: _abc.Iterable[Global___SeatPrompt] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "prompts", b"prompts", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1097,6 +1175,7 @@ class SetUpResponse(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     COMMITS_FIELD_NUMBER: _builtins.int
     DUPLICATE_FIELD_NUMBER: _builtins.int
+    PROMPTS_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """The table's version after it."""
     duplicate: _builtins.bool
@@ -1105,16 +1184,21 @@ class SetUpResponse(_message.Message):
     def commits(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """The commits it led to, each a serialized omnipoly.game.v1.Commit exactly as stored."""
 
+    @_builtins.property
+    def prompts(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatPrompt]:
+        """Decisions that it opened for persons, at most 16."""
+
     def __init__(
         self,
         *,
         version: _builtins.int = ...,
         commits: _abc.Iterable[_builtins.bytes] | None = ...,
         duplicate: _builtins.bool = ...,
+        prompts: _abc.Iterable[Global___SeatPrompt] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "duplicate", b"duplicate", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "duplicate", b"duplicate", "prompts", b"prompts", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1173,6 +1257,7 @@ class AdvanceResponse(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     COMMITS_FIELD_NUMBER: _builtins.int
     DUPLICATE_FIELD_NUMBER: _builtins.int
+    PROMPTS_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """The table's version after it."""
     duplicate: _builtins.bool
@@ -1181,16 +1266,21 @@ class AdvanceResponse(_message.Message):
     def commits(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """The commits it led to, each a serialized omnipoly.game.v1.Commit exactly as stored."""
 
+    @_builtins.property
+    def prompts(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatPrompt]:
+        """Decisions that it opened for persons, at most 16."""
+
     def __init__(
         self,
         *,
         version: _builtins.int = ...,
         commits: _abc.Iterable[_builtins.bytes] | None = ...,
         duplicate: _builtins.bool = ...,
+        prompts: _abc.Iterable[Global___SeatPrompt] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "duplicate", b"duplicate", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "duplicate", b"duplicate", "prompts", b"prompts", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
