@@ -23,9 +23,9 @@ def test_what_is_not_scripted_is_said() -> None:
         Script().throw(1, "utility")
     script = Script([Throw(1, 2)])
     script.throw(1, "walk")
-    with pytest.raises(Unscripted, match="needs its speed die"):
+    with pytest.raises(Unscripted, match="the speed die of the throw"):
         script.speed(1)
-    with pytest.raises(Unscripted, match="'chance' is drawn"):
+    with pytest.raises(Unscripted, match="deck 'chance', whose top"):
         Script().pick("deck chance", 1, 16)
 
 

@@ -58,7 +58,7 @@ def draft(position: Position, *, now_ms: int, entropy: Entropy) -> engine.Draft:
     if given is not None:
         reach.check(position, rules, chosen)
     made = engine.Draft(engine.blank(rules), entropy)
-    made.state.now_ms = now_ms
+    made.state.now_ms = made.state.last_move_ms = now_ms
     _seat(made, position, chosen)
     if given is None:
         _start(made, position, now_ms)

@@ -59,7 +59,7 @@ class Script:
             third = self._used == 1 and self._doubles == _THIRD and thrown.first == thrown.second
             if third:
                 return "1"
-            raise Unscripted(f"the throw [{thrown.first}, {thrown.second}] needs its speed die as a third entry")
+            raise Unscripted(f"the speed die of the throw [{thrown.first}, {thrown.second}] as its third entry")
         return cast("SpeedFace", thrown.speed)
 
     def pick(self, label: str, number: int, count: int) -> int:
@@ -68,7 +68,7 @@ class Script:
         Raises ``Unscripted`` for a card: a deck that is scripted is drawn from without asking.
         """
         if label.startswith(_DECK):
-            raise Unscripted(f"a card of the deck {label.removeprefix(_DECK)!r} is drawn: give its top as given.deck")
+            raise Unscripted(f"a card of the deck {label.removeprefix(_DECK)!r}, whose top given.deck does not script")
         return 0
 
     def _next(self, what: str) -> Throw:

@@ -1,6 +1,8 @@
 """Where scenarios are played: what a stage does, and the one that is the pure engine.
 
-The runner knows nothing but this protocol, so that the same files are played on the engine and over the wire.
+The runner knows nothing but this protocol, so that the same files are played on the engine and over the wire. There,
+``wire_stage.stages(gateway)`` is an async context manager that holds the connection and gives a ``MakeStage``; it
+raises ``OSError`` when nobody answers.
 """
 
 from __future__ import annotations
@@ -78,6 +80,8 @@ class EngineStage:
     async def set_up(self, position: Position, script: Script) -> None:
         """Set the table up. Raises ``Unreachable`` and ``Unscripted``."""
         self._keep(positions.draft(position, now_ms=EPOCH_MS, entropy=script))
+        if position.given is not None:
+            self._log = ()  # nothing has happened in a position
 
     async def do(self, by: str, action: Action, script: Script) -> Code | None:
         """Somebody acts at the table's present time. Raises ``Unscripted``."""
