@@ -115,8 +115,9 @@ def read_settings(cls: type[Settings]) -> Settings:
     """
     for name in sorted(os.environ):
         if name.upper().startswith(PREFIX) and name.upper() not in _known:
-            near = difflib.get_close_matches(name.upper(), sorted(_known), n=1)
-            remedy = f"did you mean {near[0]}?" if near else "remove it"
+            fields = [known.removeprefix(PREFIX) for known in sorted(_known)]
+            near = difflib.get_close_matches(name.upper().removeprefix(PREFIX), fields, n=1)
+            remedy = f"did you mean {PREFIX}{near[0]}?" if near else "remove it"
             raise ConfigError(f"{name} is not a setting of Omnipoly: {remedy}")
     try:
         return cls()

@@ -176,7 +176,7 @@ FAULTS = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-"""All that asyncpg raises of a statement or a connection; whether it was carried out all the same: `outcome_unknown`."""
+"""All that asyncpg raises of a statement or connection; whether it was carried out all the same: `outcome_unknown`."""
 
 CANNOT_CONNECT = (*FAULTS, ValueError)
 """Likewise when a connection cannot be made: no server, no entry, no such database, a standby, a bad URL."""

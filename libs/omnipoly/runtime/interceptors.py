@@ -40,7 +40,7 @@ def internal(error: BaseException, where: str, **fields: object) -> failures.Fai
     return failures.internal(error_id)
 
 
-class _Wrapping(grpc.aio.ServerInterceptor[Any, Any]):
+class _Wrapping(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs alone
     """Wraps each method's handler once and keeps the wrapped one for later RPCs."""
 
     def __init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -116,16 +117,11 @@ class Server:
         await self.set_serving(False)
         host, port = self._settings.host, self._settings.port
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        _require_free(host, port, where)
         try:
             self._port = server.add_insecure_port(where)
-        except RuntimeError:
-            self._port = 0
-        if not self._port:
-            # A server that never started has nothing to stop.
-            raise StartError(
-                f"cannot listen on {where}: the port is taken, or the address is not this machine's; "
-                "set OMNIPOLY_PORT and OMNIPOLY_HOST"
-            )
+        except RuntimeError as error:
+            raise StartError(f"cannot listen on {where}: {error}; set OMNIPOLY_PORT or OMNIPOLY_HOST") from None
         await server.start()
         self._server = server
 
@@ -157,6 +153,20 @@ class Server:
         server, self._server = self._server, None
         self._health.end_watches()
         await server.stop(grace_s)
+
+
+def _require_free(host: str, port: int, where: str) -> None:
+    """Says in one line why an address cannot be had: gRPC would say it in several, on standard error."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartError(f"cannot listen on {where}: {reason}; set OMNIPOLY_PORT or OMNIPOLY_HOST") from None
 
 
 class _Health(HealthServicer):  # type: ignore[misc]  # untyped
