@@ -276,7 +276,7 @@ class Join(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The name shown at the table; 1 to 40 characters."""
+    """The name shown at the table; at most 40 characters; empty: the session's name."""
     def __init__(
         self,
         *,

@@ -132,7 +132,7 @@ class Edition(_message.Message):
     digest: _builtins.str
     """SHA-256 of the text and the mode, 64 hex digits."""
     text: _builtins.str
-    """The whole edition as the TOML document it was made from; at most 512 KiB; empty where only the rest was asked for."""
+    """The whole edition as the TOML document it was made from; at most 256 KiB; empty where only the rest was asked for."""
     @_builtins.property
     def rules(self) -> Global___Choices:
         """The choices between variants of the rules."""
@@ -219,6 +219,7 @@ class Board(_message.Message):
     MOST_SEATS_FIELD_NUMBER: _builtins.int
     PART_SET_PERCENT_FIELD_NUMBER: _builtins.int
     FIELDS_FIELD_NUMBER: _builtins.int
+    TEXTS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id within the edition, at most 32 characters."""
     least_seats: _builtins.int
@@ -229,7 +230,11 @@ class Board(_message.Message):
     """What each further lot of an incomplete set adds to the bare rent, in percent, 0 to 1000 (TUB-RENT-PART)."""
     @_builtins.property
     def fields(self) -> _containers.RepeatedCompositeFieldContainer[Global___Field]:
-        """The fields from Start, 8 to 128."""
+        """The fields from Start, 16 to 128."""
+
+    @_builtins.property
+    def texts(self) -> _containers.RepeatedCompositeFieldContainer[Global___CardText]:
+        """What each card says on this ring, by deck in the order of the edition; at most 1024."""
 
     def __init__(
         self,
@@ -239,14 +244,45 @@ class Board(_message.Message):
         most_seats: _builtins.int = ...,
         part_set_percent: _builtins.int = ...,
         fields: _abc.Iterable[Global___Field] | None = ...,
+        texts: _abc.Iterable[Global___CardText] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fields", b"fields", "id", b"id", "least_seats", b"least_seats", "most_seats", b"most_seats", "part_set_percent", b"part_set_percent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fields", b"fields", "id", b"id", "least_seats", b"least_seats", "most_seats", b"most_seats", "part_set_percent", b"part_set_percent", "texts", b"texts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Board: _TypeAlias = Board  # noqa: Y015
+
+@_typing.final
+class CardText(_message.Message):
+    """What a card says on a ring."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECK_FIELD_NUMBER: _builtins.int
+    CARD_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    deck: _builtins.str
+    """The deck, at most 32 characters."""
+    card: _builtins.str
+    """The card's id, at most 32 characters."""
+    text: _builtins.str
+    """The text shown, with the amounts and places of the effect filled in; at most 400 characters."""
+    def __init__(
+        self,
+        *,
+        deck: _builtins.str = ...,
+        card: _builtins.str = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["card", b"card", "deck", b"deck", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CardText: _TypeAlias = CardText  # noqa: Y015
 
 @_typing.final
 class Field(_message.Message):
@@ -362,7 +398,7 @@ class Card(_message.Message):
     id: _builtins.str
     """Its id within the edition, stable and public; at most 32 characters."""
     text: _builtins.str
-    """The text shown, with the amounts of the effect filled in; at most 200 characters."""
+    """The text with {placeholders} for what the effect holds, at most 200 characters; filled in among the texts of each ring."""
     collect: _builtins.int
     """The bank pays, whole money units."""
     pay: _builtins.int

@@ -56,7 +56,7 @@ class TableView(_message.Message):
     DOUBLES_FIELD_NUMBER: _builtins.int
     AGAIN_FIELD_NUMBER: _builtins.int
     JUMP_FIELD_NUMBER: _builtins.int
-    WALK_AFTER_BAIL_FIELD_NUMBER: _builtins.int
+    RIDE_FIELD_NUMBER: _builtins.int
     TURN_OVER_FIELD_NUMBER: _builtins.int
     JAIL_THROWS_FIELD_NUMBER: _builtins.int
     DICE_FIELD_NUMBER: _builtins.int
@@ -114,8 +114,8 @@ class TableView(_message.Message):
     """The throw being played out gives a further one."""
     jump: _builtins.bool
     """A jump to the nearest unsold city follows the move being played out (GLO-Q-CITY)."""
-    walk_after_bail: _builtins.bool
-    """The last failed throw is walked once the bail is paid (TUB-PRISON)."""
+    ride: _builtins.bool
+    """A ride may be offered once the field is resolved (LAS-TRAIN)."""
     turn_over: _builtins.bool
     """Nothing further of this turn: it ends once nobody owes."""
     jail_throws: _builtins.int
@@ -186,7 +186,7 @@ class TableView(_message.Message):
 
     @_builtins.property
     def fields(self) -> _containers.RepeatedCompositeFieldContainer[Global___FieldView]:
-        """By field, from Start; empty before the start, else 8 to 128."""
+        """By field, from Start; empty before the start, else 16 to 128."""
 
     @_builtins.property
     def decks(self) -> _containers.RepeatedCompositeFieldContainer[Global___DeckView]:
@@ -268,7 +268,7 @@ class TableView(_message.Message):
         doubles: _builtins.int = ...,
         again: _builtins.bool = ...,
         jump: _builtins.bool = ...,
-        walk_after_bail: _builtins.bool = ...,
+        ride: _builtins.bool = ...,
         turn_over: _builtins.bool = ...,
         jail_throws: _builtins.int = ...,
         dice: _abc.Iterable[_builtins.int] | None = ...,
@@ -297,7 +297,7 @@ class TableView(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["auction", b"auction", "last_move", b"last_move", "limit", b"limit", "now", b"now", "offset", b"offset", "options", b"options", "paused", b"paused", "started", b"started", "vote", b"vote"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "auction", b"auction", "auctions", b"auctions", "bank", b"bank", "board", b"board", "casino", b"casino", "choice", b"choice", "claims", b"claims", "commitment", b"commitment", "contributions", b"contributions", "cooldowns", b"cooldowns", "debts", b"debts", "debts_n", b"debts_n", "decks", b"decks", "dev", b"dev", "dice", b"dice", "digest", b"digest", "doubles", b"doubles", "edition", b"edition", "ended", b"ended", "epoch", b"epoch", "fields", b"fields", "host", b"host", "in_play", b"in_play", "jail_throws", b"jail_throws", "jump", b"jump", "last_move", b"last_move", "limit", b"limit", "liquidated", b"liquidated", "now", b"now", "offers", b"offers", "offers_n", b"offers_n", "offset", b"offset", "options", b"options", "order", b"order", "paused", b"paused", "phases", b"phases", "places", b"places", "prompts", b"prompts", "round", b"round", "seats", b"seats", "seed", b"seed", "speed", b"speed", "started", b"started", "steps", b"steps", "table", b"table", "thrown", b"thrown", "time_up", b"time_up", "turn", b"turn", "turn_over", b"turn_over", "version", b"version", "vote", b"vote", "votes", b"votes", "waits", b"waits", "walk_after_bail", b"walk_after_bail"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "auction", b"auction", "auctions", b"auctions", "bank", b"bank", "board", b"board", "casino", b"casino", "choice", b"choice", "claims", b"claims", "commitment", b"commitment", "contributions", b"contributions", "cooldowns", b"cooldowns", "debts", b"debts", "debts_n", b"debts_n", "decks", b"decks", "dev", b"dev", "dice", b"dice", "digest", b"digest", "doubles", b"doubles", "edition", b"edition", "ended", b"ended", "epoch", b"epoch", "fields", b"fields", "host", b"host", "in_play", b"in_play", "jail_throws", b"jail_throws", "jump", b"jump", "last_move", b"last_move", "limit", b"limit", "liquidated", b"liquidated", "now", b"now", "offers", b"offers", "offers_n", b"offers_n", "offset", b"offset", "options", b"options", "order", b"order", "paused", b"paused", "phases", b"phases", "places", b"places", "prompts", b"prompts", "ride", b"ride", "round", b"round", "seats", b"seats", "seed", b"seed", "speed", b"speed", "started", b"started", "steps", b"steps", "table", b"table", "thrown", b"thrown", "time_up", b"time_up", "turn", b"turn", "turn_over", b"turn_over", "version", b"version", "vote", b"vote", "votes", b"votes", "waits", b"waits"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -326,6 +326,7 @@ class SeatView(_message.Message):
     DEADLINE_FIELD_NUMBER: _builtins.int
     OFFERS_MADE_FIELD_NUMBER: _builtins.int
     THROWS_FIELD_NUMBER: _builtins.int
+    ASKED_FIELD_NUMBER: _builtins.int
     holder: _builtins.str
     """The id of the person or bot that holds it, at most 64 characters."""
     name: _builtins.str
@@ -354,6 +355,8 @@ class SeatView(_message.Message):
     """The running number of its open decision; 0: none."""
     offers_made: _builtins.int
     """Offers made in this round or turn, by the edition's quota."""
+    asked: _types_pb2.Phase.ValueType
+    """The phase in which its last decision was opened; the lobby: none yet."""
     @_builtins.property
     def cards(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Jail-free cards by id, in the order they were got; at most 8."""
@@ -386,10 +389,11 @@ class SeatView(_message.Message):
         deadline: _timestamp_pb2.Timestamp | None = ...,
         offers_made: _builtins.int = ...,
         throws: _abc.Iterable[_builtins.int] | None = ...,
+        asked: _types_pb2.Phase.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deadline", b"deadline"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["away", b"away", "bot", b"bot", "cards", b"cards", "cash", b"cash", "connected", b"connected", "deadline", b"deadline", "holder", b"holder", "jailed", b"jailed", "laps", b"laps", "name", b"name", "offers_made", b"offers_made", "out", b"out", "out_rank", b"out_rank", "position", b"position", "prompt", b"prompt", "stands_in_for", b"stands_in_for", "throws", b"throws"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked", b"asked", "away", b"away", "bot", b"bot", "cards", b"cards", "cash", b"cash", "connected", b"connected", "deadline", b"deadline", "holder", b"holder", "jailed", b"jailed", "laps", b"laps", "name", b"name", "offers_made", b"offers_made", "out", b"out", "out_rank", b"out_rank", "position", b"position", "prompt", b"prompt", "stands_in_for", b"stands_in_for", "throws", b"throws"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -359,7 +359,7 @@ class JoinRequest(_message.Message):
     pin: _builtins.str
     """The PIN of a private table, at most 8 digits; empty: none known."""
     name: _builtins.str
-    """The name shown at the table; 1 to 40 characters."""
+    """The name shown at the table; at most 40 characters; empty: the session's name."""
     def __init__(
         self,
         *,

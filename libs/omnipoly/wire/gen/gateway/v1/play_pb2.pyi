@@ -148,6 +148,7 @@ class Act(_message.Message):
     TRACEPARENT_FIELD_NUMBER: _builtins.int
     PIN_FIELD_NUMBER: _builtins.int
     SCRIPT_FIELD_NUMBER: _builtins.int
+    AS_BOT_FIELD_NUMBER: _builtins.int
     table: _builtins.str
     """The table's id, 1 to 36 characters."""
     command_id: _builtins.str
@@ -160,6 +161,10 @@ class Act(_message.Message):
     """W3C trace context, 55 characters; empty: not traced."""
     pin: _builtins.str
     """The PIN, where the action is to sit down at a private table; at most 8 digits."""
+    as_bot: _builtins.str
+    """The bot that acts, "bot:<n>" as the table names it; at most 16 characters. Only for the platform's own bots; empty: the
+    caller.
+    """
     @_builtins.property
     def action(self) -> _actions_pb2.Action:
         """The action; connect, disconnect, close_table, move_clocks and advance are refused here."""
@@ -184,10 +189,11 @@ class Act(_message.Message):
         traceparent: _builtins.str = ...,
         pin: _builtins.str = ...,
         script: _script_pb2.Script | None = ...,
+        as_bot: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "script", b"script", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "command_id", b"command_id", "if_version", b"if_version", "pin", b"pin", "prompt_id", b"prompt_id", "script", b"script", "table", b"table", "timeout", b"timeout", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "as_bot", b"as_bot", "command_id", b"command_id", "if_version", b"if_version", "pin", b"pin", "prompt_id", b"prompt_id", "script", b"script", "table", b"table", "timeout", b"timeout", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1332,7 +1332,7 @@ class ExportResponse(_message.Message):
     digest: _builtins.str
     """SHA-256 of the edition's text and mode, 64 hex digits; on the first page only."""
     edition_text: _builtins.str
-    """The edition's text, at most 512 KiB; on the first page only."""
+    """The edition's text, at most 256 KiB; on the first page only."""
     next_page_token: _builtins.str
     """Names the next page; empty: there is none; at most 256 characters."""
     @_builtins.property
