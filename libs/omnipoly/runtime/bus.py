@@ -262,6 +262,12 @@ class Bus:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
+    def restart_watches(self, bucket: str = "") -> None:
+        """Begins the watches of a bucket anew, or all; for the keeper and at a reconnect."""
+        for watch in self._watches:
+            if bucket in {"", watch.bucket}:
+                watch.restart()
+
     def missing(self) -> None:
         """Has the streams and buckets looked after at once: somebody has missed one."""
         self._keeper.hurry()
@@ -330,6 +336,7 @@ class Bus:
         self._connected.set()
         self._to_publish.set()
         self._keeper.hurry()
+        self.restart_watches()
         log.info("bus_connected", connects=self._connects)
 
     async def _on_disconnected(self) -> None:

@@ -160,6 +160,7 @@ class Keeper:
             if info.did_create:
                 MADE.labels(name).inc()
                 log.info("bus_stream_made", stream=name)
+                self._bus.restart_watches(name.removeprefix("KV_"))
         except js_errors.BadRequestError as error:
             if error.err_code != OTHER_CONFIGURATION:
                 raise

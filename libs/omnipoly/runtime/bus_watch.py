@@ -63,6 +63,11 @@ class Watch:
         self._bus = bus
         self._keys = keys
         self._handler = handler
+        self._arrived: asyncio.Queue[Msg | None] = asyncio.Queue()
+
+    def restart(self) -> None:
+        """Begins anew: the connection is another, or the bucket was made again."""
+        self._arrived.put_nowait(None)
 
     async def run(self) -> None:
         """For ever; supervised by the bus."""
@@ -71,19 +76,20 @@ class Watch:
             try:
                 await self._follow()
             except js_errors.NotFoundError:
-                self._bus.missing()  # the bucket is gone; it will be made again
+                # The bucket is gone; it will be made again, and this watch told so.
+                self._bus.missing()
+                await self._restarted(RETRY_S)
             except (nats.errors.Error, TimeoutError, OSError) as error:
                 log.info("bus_watch_broken", bucket=self.bucket, error=repr(error))
+                await asyncio.sleep(RETRY_S)
             RESTARTS.labels(self.bucket).inc()
-            await asyncio.sleep(RETRY_S)
 
     async def _follow(self) -> None:
         """Until something may have been missed."""
         client, jetstream = self._bus._client, self._bus.jetstream
         if client is None or jetstream is None:
             return
-        connects = self._bus.connects
-        arrived: asyncio.Queue[Msg] = asyncio.Queue()
+        arrived = self._arrived = asyncio.Queue()
         inbox = client.new_inbox()
         subscription = await client.subscribe(inbox, cb=arrived.put)
         consumer = ""
@@ -108,9 +114,11 @@ class Watch:
             if current:
                 await self._tell(WatchEvent(Change.CURRENT))
             seen = 0
-            while self._bus.connects == connects:
+            while True:
                 async with asyncio.timeout(SILENCE_S):
                     message = await arrived.get()
+                if message is None:
+                    return
                 headers = message.headers or {}
                 if headers.get("Status") == "100":
                     if int(headers.get("Nats-Last-Consumer", seen)) != seen:
@@ -128,6 +136,15 @@ class Watch:
             await self._leave(subscription.unsubscribe)
             if consumer:
                 await self._leave(lambda: jetstream.delete_consumer(f"KV_{self.bucket}", consumer))
+
+    async def _restarted(self, within_s: float) -> None:
+        """Returns when `restart` was called, or after a while."""
+        try:
+            async with asyncio.timeout(within_s):
+                while await self._arrived.get() is not None:
+                    continue
+        except TimeoutError:
+            return
 
     def _event(self, message: Msg, headers: dict[str, str], revision: int) -> WatchEvent:
         key = message.subject.removeprefix(f"$KV.{self.bucket}.")
