@@ -40,7 +40,7 @@ class AuctionChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     kind: Literal["open_timed", "open_until_passed", "in_turn", "none"] = "open_timed"
     """TUB-AUCTION, RUG-AUCTION, GLO-AUCTION; none: it stays with the bank (LAS-BUY)."""
-    first_bid: Annotated[int, Meta(ge=1)] | Literal["price"] = 10
+    first_bid: Annotated[int, Meta(ge=1, le=1_000_000)] | Literal["price"] = 10
     """The least first bid, or the lot's price."""
     first_bid_exact: bool = False
     """Whether the first bid is exactly the least one."""
@@ -158,7 +158,9 @@ class PlayChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     away_clock_s: Seconds = 2
     big_table_from: Annotated[int, Meta(ge=2, le=64)] = 7
     """Seats from which a table is big."""
-    big_table_round_limits: tuple[tuple[int, int], ...] = ()
+    big_table_round_limits: tuple[
+        tuple[Annotated[int, Meta(ge=2, le=64)], Annotated[int, Meta(ge=1, le=10_000)]], ...
+    ] = ()
     """(seats from, round limit) in rising order (TUB-LIMIT)."""
     last_round: Annotated[int, Meta(ge=1, le=10_000)] = 1000
     """Where no limit is set, a game ends after this many rounds (CORE-LIMIT)."""

@@ -11,17 +11,22 @@ import hashlib
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from .checks import check
 from .choices import Choices
-from .model import Document, Edition, Mode, OptionChoices
+from .model import Document, Edition, Mode
 from .problems import EditionError, Problem, Problems, UnknownEdition
 from .shape import close, read, shown
 
+S = TypeVar("S", bound=msgspec.Struct)
+
 LARGEST_FILE = 256 * 1024
 """Bytes. The largest shipped edition has a tenth of it."""
+MOST_DOTS = 128
+"""On one line. ``tomllib`` takes time by the square of a dotted key's parts: a minute for 20 000 of them."""
 
 
 def load(source: str | Path, mode: str = "") -> Edition:
@@ -101,8 +106,10 @@ def _read(text: str, source: str) -> _File:
     document = read(Document, table, problems)
     if document is None:
         raise EditionError(source, tuple(problems.found))
-    changes = table.get("mode") or {"": {}}
-    return _File(document, {name: _whole(document, table, change) for name, change in changes.items()})
+    modes = {name: _whole(document, name, table) for name in document.mode} or {"": _whole(document, "", table)}
+    check(document, modes, problems)
+    problems.raise_if_any(source)
+    return _File(document, modes)
 
 
 def _table(text: str, source: str) -> dict[str, Any]:
@@ -110,6 +117,9 @@ def _table(text: str, source: str) -> dict[str, Any]:
     if len(text) > LARGEST_FILE:
         remedy = f"keep it within {LARGEST_FILE // 1024} KiB"
         raise EditionError(source, (Problem("", "the file is too large", remedy),))
+    if any(line.count(".") > MOST_DOTS for line in text.split("\n")):
+        remedy = "write it on several lines"
+        raise EditionError(source, (Problem("", f"a line holds more than {MOST_DOTS} full stops", remedy),))
     try:
         text.encode()
         return tomllib.loads(text)
@@ -121,19 +131,34 @@ def _table(text: str, source: str) -> dict[str, Any]:
         raise EditionError(source, (Problem("", f"no TOML: {error}", remedy),)) from error
 
 
-def _whole(document: Document, table: dict[str, Any], change: dict[str, Any]) -> Mode:
+def _whole(document: Document, name: str, table: dict[str, Any]) -> Mode:
     """A mode with all that it does not change: rules are laid over each other choice by choice, options one by one.
 
-    The tables were read before, the mode's with the same types, so that nothing in them can be wrong here.
+    Values come from the document; the table only tells which of them the mode names.
     """
-    rules, over = table.get("rules", {}), change.get("rules", {})
-    options = {**table.get("options", {}), **change.get("options", {})}
-    topics = {topic: {**rules.get(topic, {}), **over.get(topic, {})} for topic in {**rules, **over}}
-    return Mode(
-        title=change.get("title", document.title),
-        rules=msgspec.convert(topics, Choices),
-        options=msgspec.convert(options, OptionChoices),
+    mode = document.mode.get(name, Mode())
+    named = _inside(table, "mode", name)
+    topics = {
+        topic: _over(getattr(document.rules, topic), getattr(mode.rules, topic), _inside(named, "rules", topic))
+        for topic in Choices.__struct_fields__
+    }
+    options = _over(document.options, mode.options, _inside(named, "options"))
+    return Mode(title=mode.title or document.title, rules=Choices(**topics), options=options)
+
+
+def _over(base: S, change: S, named: dict[str, Any]) -> S:
+    """The base with those attributes of the change that a table names."""
+    return msgspec.structs.replace(
+        base, **{key: getattr(change, key) for key in base.__struct_fields__ if key in named}
     )
+
+
+def _inside(table: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """The table within a table; empty where it has none."""
+    for key in keys:
+        inner = table.get(key)
+        table = inner if isinstance(inner, dict) else {}
+    return table
 
 
 def _choose(file: _File, text: str, mode: str, source: str) -> Edition:

@@ -57,11 +57,11 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an ``advance`` card goes: a street of a group in ring order (1 first, -1 last), or a transport by number."""
+    """Where an ``advance`` card goes: a street of a group in ring order (1 first, -1 last), or the n-th transport."""
 
     group: Annotated[str, Meta(max_length=32)] = ""
     """A group, or ``dearest``: the group of the dearest street."""
-    lot: int = 1
+    lot: Annotated[int, Meta(ge=-64, le=64)] = 1
     transport: Annotated[int, Meta(ge=0, le=64)] = 0
 
 
@@ -97,16 +97,17 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """What each further lot of an incomplete set adds to the bare rent (TUB-RENT-PART)."""
     lone_groups: tuple[Annotated[str, Meta(min_length=1, max_length=32)], ...] = ()
     """Groups that are meant to have one street only; any other group of one is taken for a misspelt name."""
-    field: Annotated[tuple[Field, ...], Meta(min_length=8, max_length=128)]
+    field: Annotated[tuple[Field, ...], Meta(min_length=16, max_length=128)]
+    """Start first. At least 16, so that no throw, three dice included, walks round the ring twice."""
 
 
 class IntOption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A host option with a number: a list of allowed values, or a range."""
 
-    default: int
+    default: Amount
     """0 stands for "none" where the range allows it."""
-    values: tuple[int, ...] = ()
-    range: tuple[int, int] | None = None
+    values: tuple[Amount, ...] = ()
+    range: tuple[Amount, Amount] | None = None
 
 
 class BoolOption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

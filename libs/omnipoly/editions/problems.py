@@ -28,10 +28,18 @@ class Problems:
         """Note one mistake."""
         self.found.append(Problem(place, what, remedy))
 
+    def touches(self, place: str) -> bool:
+        """Whether anything was found at a place, within it, or around it: what is noted there next may only follow."""
+        return any(place and (_within(place, problem.place) or _within(problem.place, place)) for problem in self.found)
+
     def raise_if_any(self, source: str) -> None:
         """Raise ``EditionError`` with all that was found, if anything was."""
         if self.found:
             raise EditionError(source, tuple(self.found))
+
+
+def _within(inner: str, outer: str) -> bool:
+    return inner == outer or (outer != "" and inner.startswith((outer + ",", outer + ".")))
 
 
 class EditionError(Exception):

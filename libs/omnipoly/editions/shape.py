@@ -16,26 +16,48 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import inspect
 
-from .model import Board, Field
+from .model import Board, Card, Field
 from .problems import Problems
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 _BROKEN: Any = object()
 """In the place of a value that could not be read."""
-_repr = reprlib.Repr()
-_repr.maxlevel, _repr.maxstring, _repr.maxother = 2, 50, 50
+_EMPTY: dict[type[msgspec.Struct], msgspec.Struct] = {
+    Field: Field(kind="parking", name="?"),
+    Card: Card(id="unread", text="{pay}", pay=1),
+}
+"""In the place of a row that could not be read, so that those behind it keep their numbers."""
+
+
+class _Short(reprlib.Repr):
+    """``repr`` within bounds of depth and length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring, self.maxother = 2, 50, 50
+
+    def repr_int(self, value: int, _level: int) -> str:
+        """An integer; Python refuses to write one of more than some thousand digits."""
+        return str(value) if value.bit_length() < 128 else "a huge number"
+
+
+_short = _Short()
 
 
 def read(kind: type[S], table: dict[str, Any], problems: Problems) -> S | None:
-    """The struct that a table describes; ``None``, with the mistakes added to ``problems``, when it describes none."""
+    """The struct that a table describes, with every mistake added to ``problems``.
+
+    What a mistake leaves is read on, so that the rest can be checked too: an unknown key is passed over, an optional
+    value that cannot be is its default, a row of a list that cannot be is an empty one. ``None`` where even that fails.
+    """
     value = _struct(kind, table, "", problems)
     return None if value is _BROKEN else value
 
 
 def shown(value: object) -> str:
     """A value as a message quotes it: short, on one line."""
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else _repr.repr(value)
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else _short.repr(value)
 
 
 def close(name: str, known: Iterable[str]) -> str:
@@ -63,11 +85,12 @@ def _struct(kind: type[msgspec.Struct], table: object, at: str, problems: Proble
     values = {}
     for key, field in fields.items():
         if key in table:
-            values[key] = _value(field.type, table[key], at, key, problems)
+            value = _value(field.type, table[key], at, key, problems)
+            if value is not _BROKEN:
+                values[key] = value
         elif field.required:
-            problems.add(at, f"{key} is missing", f"write {describe(field.type)}")
-            values[key] = _BROKEN
-    if len(table.keys() - fields.keys()) or _any_broken(values.values()):
+            problems.add(at, f"{key} is missing", f"write it: {describe(field.type)}")
+    if any(field.required and key not in values for key, field in fields.items()):
         return _BROKEN
     return kind(**values)
 
@@ -82,37 +105,42 @@ def _value(kind: Any, value: object, at: str, key: str, problems: Problems) -> A
             if _is_struct(option):
                 return _struct(option, value, _inner(at, key), problems)
     if origin is tuple and _is_struct(args[0]) and isinstance(value, list):
-        where = at if args[0] in (Board, Field) else _inner(at, key)
-        rows = [
-            _struct(args[0], row, _label(args[0], number, row, where), problems) for number, row in enumerate(value)
-        ]
-        # Once the rows are right only their number is left to be checked.
-        return _BROKEN if _any_broken(rows) else _leaf(kind, rows, at, key, problems)
+        return _rows(kind, args[0], value, at, key, problems)
     if origin is dict and isinstance(value, dict):
         entries = {}
         for name, entry in value.items():
-            named = _leaf(args[0], name, _inner(at, key), "the name", problems)
-            entries[name] = _value(args[1], entry, _inner(at, key), name, problems) if named is not _BROKEN else _BROKEN
-        return _BROKEN if _any_broken(entries.values()) else entries
+            _leaf(args[0], name, _inner(at, key), "the name", problems)
+            there = _value(args[1], entry, _inner(at, key), name, problems)
+            if there is not _BROKEN:
+                entries[name] = there
+        return entries
     return _leaf(kind, value, at, key, problems)
+
+
+def _rows(kind: Any, row_kind: type[msgspec.Struct], table: list[object], at: str, key: str, problems: Problems) -> Any:
+    where = at if row_kind in (Board, Field) else _inner(at, key)
+    rows = []
+    for number, entry in enumerate(table):
+        row = _struct(row_kind, entry, _label(row_kind, number, entry, where), problems)
+        rows.append(_EMPTY.get(row_kind, _BROKEN) if row is _BROKEN else row)
+    if any(row is _BROKEN for row in rows):
+        return _BROKEN
+    # The rows are right; their number is left to be checked.
+    return _leaf(kind, rows, at, key, problems)
 
 
 def _leaf(kind: Any, value: object, at: str, key: str, problems: Problems) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        size = f"{len(value)} of them" if isinstance(value, list) and len(value) > 6 else shown(value)
-        problems.add(at, f"{key} cannot be {size}", f"write {describe(kind)}")
+        what = f"cannot have {len(value)} entries" if isinstance(value, list) else f"cannot be {shown(value)}"
+        problems.add(at, f"{key} {what}", f"write {describe(kind)}")
         return _BROKEN
 
 
 @functools.cache
 def _fields(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     return {field.name: field for field in msgspec.structs.fields(kind)}
-
-
-def _any_broken(values: Iterable[object]) -> bool:
-    return any(value is _BROKEN for value in values)
 
 
 def _is_struct(kind: object) -> bool:
