@@ -136,6 +136,12 @@ async def test_a_scenario_stops_at_the_first_step_that_differs() -> None:
     assert found == ["1: turn: bob / ann", "1: round: 7 / 1"]
 
 
+async def test_the_example_of_the_page_holds() -> None:
+    page = (Path(__file__).parents[2] / "docs/scenarios.md").read_text("utf-8")
+    (scenario,) = reader.read_text(page.split("```yaml\n")[1].split("```")[0], "docs/scenarios.md")
+    assert await runner.play(scenario, EngineStage()) == []
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
@@ -144,8 +150,9 @@ async def test_refusals() -> None:
     found = await play("turn: ann", "{by: bob, do: roll, refused: wrong_phase}")
     assert found == ["1: roll of bob: wrong_phase / not_your_turn"]
     assert await play("turn: ann", "{by: bob, do: roll}") == ["1: roll of bob: no refusal / not_your_turn"]
-    found = await play("turn: ann", "{by: ann, do: roll, dice: [1, 2], refused: wrong_phase}")
-    assert found == ["1: roll of ann: wrong_phase / no refusal"]
+    for dice in ("", "dice: [1, 2], "):
+        found = await play("turn: ann", f"{{by: ann, do: roll, {dice}refused: wrong_phase}}")
+        assert found == ["1: roll of ann: wrong_phase / no refusal"]
 
 
 class Leaky(EngineStage):
@@ -237,6 +244,11 @@ async def test_dice_that_nothing_throws() -> None:
         "turn: ann", "{by: ann, do: roll, dice: [1, 2], then_dice: [[5, 5]]}"
     )
     assert "leaves dice over: [5, 5]" in await fault("turn: ann", "{wait: 3, then_dice: [[5, 5]]}")
+
+
+async def test_a_speed_die_where_there_is_none() -> None:
+    assert "step 1 scripts a speed die" in await fault("turn: ann", "{by: ann, do: roll, dice: [1, 2, 3]}")
+    assert "step 1 scripts a speed die" in await fault("turn: ann", "{wait: 45, then_dice: [[1, 2, city]]}")
 
 
 async def test_a_position_that_cannot_be_reached_has_its_line() -> None:

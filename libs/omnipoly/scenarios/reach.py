@@ -54,8 +54,6 @@ def _money(position: Position, given: Given, rules: Rules, options: Options) -> 
             raise Unreachable("given.cash", f"{name} has {cash}, and with that is out of the game (LAS-ZERO)")
     if given.casino < 0:
         raise Unreachable("given.casino", "no amount is ever negative")
-    if given.casino and Kind.CASINO not in rules.kind:
-        raise Unreachable("given.casino", f"{rules.edition.id} has no casino")
 
 
 def _places(position: Position, given: Given, rules: Rules, options: Options) -> None:

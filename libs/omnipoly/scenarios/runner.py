@@ -19,6 +19,7 @@ from omnipoly.rules.ring import Rules
 from omnipoly.rules.state import State
 
 from . import compare, reader
+from . import position as positions
 from .cast import Cast
 from .compare import Difference, Seen
 from .errors import ScenarioError, Unreachable, Unscripted
@@ -159,6 +160,7 @@ class _Play:
         step is then the throw for the order.
         """
         scenario = self.scenario
+        self._check_speed_dice()
         first = next((step for step in scenario.steps if not isinstance(step, Expect)), None)
         then_dice = first.then_dice if first is not None else ()
         pools = [then_dice]
@@ -180,6 +182,20 @@ class _Play:
             break
         await self.stage.check()
 
+    def _check_speed_dice(self) -> None:
+        """Refuse a third entry of a throw where no speed die is thrown. Raises ``ScenarioError``."""
+        try:
+            if positions.game(self.scenario.position.edition).edition.rules.turn.speed_die:
+                return
+        except Unreachable as error:
+            raise self._error(self.scenario.line_of(error.key), str(error)) from error
+        for number, step in enumerate(self.scenario.steps, 1):
+            if isinstance(step, Expect):
+                continue
+            dice = step.dice if isinstance(step, Act) else None
+            if any(throw.speed for throw in (*((dice,) if dice is not None else ()), *step.then_dice)):
+                raise self._error(step.line, f"step {number} scripts a speed die, and this edition has none")
+
     # --- a step
 
     async def _step(self, number: int, step: Act | Wait | Expect) -> list[Difference]:
@@ -199,7 +215,12 @@ class _Play:
         before = await self.stage.state()
         frozen = encoded(before)
         script = Script((*((step.dice,) if step.dice is not None else ()), *then_dice), before.doubles)
-        code = await self.stage.do(self.cast.actor(before, step), self.cast.action(before, step), script)
+        try:
+            code = await self.stage.do(self.cast.actor(before, step), self.cast.action(before, step), script)
+        except Unscripted:
+            if step.refused is None:
+                raise
+            code = None  # who expects a refusal scripts nothing
         if code is not step.refused:
             what = f"{kind_of(step.action)} of {step.by}"
             return [Difference(number, step.line, what, _code(step.refused), _code(code))]
