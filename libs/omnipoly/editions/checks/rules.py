@@ -45,7 +45,7 @@ def _rent(rules: Choices, problems: Problems) -> None:
     if rent.street == "of_price":
         if len(rent.of_price_factors) != 6:
             remedy = "write 6: bare, 1 to 4 houses, hotel"
-            problems.add(place, f"of_price_factors are {len(rent.of_price_factors)}", remedy)
+            problems.add(place, f"of_price_factors has {len(rent.of_price_factors)} entries", remedy)
         if rent.of_price_percent == 0 and rent.of_price_least == 0:
             problems.add(
                 place, "of_price_percent and of_price_least are 0", "write one of them, or no street has a rent"
@@ -56,7 +56,7 @@ def _rent(rules: Choices, problems: Problems) -> None:
         ("utility", rent.utility),
     ):
         if list(rents) != sorted(rents):
-            problems.add(place, f"{key} fall", "write them in rising order")
+            problems.add(place, f"{key} falls", "write them in rising order")
     if 0 in rent.transport:
         problems.add(place, "transport holds 0", "write what each number in one hand takes")
 
