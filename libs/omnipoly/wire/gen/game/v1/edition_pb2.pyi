@@ -122,6 +122,7 @@ class Edition(_message.Message):
     BOARDS_FIELD_NUMBER: _builtins.int
     DECKS_FIELD_NUMBER: _builtins.int
     DIGEST_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id, e.g. "tubbypoly", or with a mode "globopoly/quick"; at most 65 characters."""
@@ -131,6 +132,8 @@ class Edition(_message.Message):
     """What the money is called, 1 to 80 characters."""
     digest: _builtins.str
     """SHA-256 of the text and the mode, 64 hex digits."""
+    mode: _builtins.str
+    """The mode or ring that was chosen, as behind the stroke in the id; at most 32 characters; empty: neither."""
     text: _builtins.str
     """The whole edition as the TOML document it was made from; at most 256 KiB; empty where only the rest was asked for."""
     @_builtins.property
@@ -160,11 +163,12 @@ class Edition(_message.Message):
         boards: _abc.Iterable[Global___Board] | None = ...,
         decks: _abc.Iterable[Global___Deck] | None = ...,
         digest: _builtins.str = ...,
+        mode: _builtins.str = ...,
         text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "rules", b"rules"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["boards", b"boards", "currency", b"currency", "decks", b"decks", "digest", b"digest", "id", b"id", "options", b"options", "rules", b"rules", "text", b"text", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["boards", b"boards", "currency", b"currency", "decks", b"decks", "digest", b"digest", "id", b"id", "mode", b"mode", "options", b"options", "rules", b"rules", "text", b"text", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
