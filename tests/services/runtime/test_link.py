@@ -159,8 +159,9 @@ async def test_beyond_the_bound_items_are_refused_with_a_time_to_come_back() -> 
         assert failure.status is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert failure.retry_after_s
     assert served.in_flight == 8
+    taken = [call for call in calls if not call.done()]
     release.set()
-    assert [await call for call in calls if not call.done()] == [b"x"] * 8
+    assert await asyncio.gather(*taken) == [b"x"] * 8
     await link.close()
     await server.stop(1)
 
