@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -35,6 +36,7 @@ from omnipoly.runtime.children import (
 from omnipoly.runtime.errors import StartError
 
 READY_S = 60.0
+LINGER_S = 10.0
 LONGEST_SOCKET = 100
 """A socket's whole path may have 107 bytes on Linux, 103 elsewhere."""
 
@@ -132,34 +134,43 @@ class EmbeddedPostgres(_Embedded):
     def _start(self, folder: Folder, user: User | None) -> str:
         programs = _postgres_programs(folder, user)
         data, sockets = folder.path / "pgdata", self._socket_folder(folder, user)
-        pid_file = data / "postmaster.pid"
         if not (data / "PG_VERSION").exists():
             _initdb(programs, folder, user, sync=not self._ephemeral)
         elif (made_by := folder.read("pgdata/PG_VERSION")) != (ours := _major(programs)):
             raise StartError(f"{data} was made by PostgreSQL {made_by}, this is {ours}: dump and restore it")
         if (number := folder.read("pgdata/postmaster.pid").partition("\n")[0]).isdecimal():
             stop_orphan(int(number), str(data), signal.SIGINT)
-        child = Child(
-            [programs / "postgres", "-D", data, "-k", sockets, "-c", "listen_addresses="],
+        until = time.monotonic() + LINGER_S
+        while not self._run(
+            folder, user, [programs / "postgres", "-D", data, "-k", sockets, "-c", "listen_addresses="]
+        ):
+            said = self._child.log_tail() if self._child else ""
+            self.kill()
+            # What a killed server leaves running for a moment still holds its memory.
+            if "shared memory" not in said or time.monotonic() > until:
+                raise StartError(f"the embedded PostgreSQL did not start: {said}")
+            time.sleep(0.1)
+        password = quote(folder.read("password"), safe="")
+        self._url = f"postgresql://omnipoly:{password}@/postgres?host={quote(str(sockets), safe='/')}"
+        return self._url
+
+    def _run(self, folder: Folder, user: User | None, command: list[Path | str]) -> bool:
+        self._child = child = Child(
+            command,
             folder=folder.path,
             log=folder.path / "postgres.log",
-            pid_file=pid_file,
+            pid_file=folder.path / "pgdata/postmaster.pid",
             stop_signal=signal.SIGINT,
             user=user,
             environment=_environment(),
             remove_folder=self._ephemeral,
         )
-        self._child = child
 
         def ready() -> bool:
             lines = folder.read("pgdata/postmaster.pid").split("\n")
             return len(lines) > 7 and lines[0] == str(child.process.pid) and lines[7].strip() == "ready"
 
-        if not child.wait_ready(ready, READY_S):
-            raise StartError(f"the embedded PostgreSQL did not start: {child.log_tail()}")
-        password = quote(folder.read("password"), safe="")
-        self._url = f"postgresql://omnipoly:{password}@/postgres?host={quote(str(sockets), safe='/')}"
-        return self._url
+        return child.wait_ready(ready, READY_S)
 
     def _socket_folder(self, folder: Folder, user: User | None) -> Path:
         if len(str(folder.path / ".s.PGSQL.5432.lock")) <= LONGEST_SOCKET:
