@@ -216,6 +216,9 @@ class ClocksMoved(Event, frozen=True, gc=False, tag="clocks_moved"):
 
     def apply(self, s: State) -> None:
         s.last_move_ms += self.by_ms
+        if s.paused_ms:
+            # the pause counts from later on too, so that going on does not give this time twice
+            s.paused_ms += self.by_ms
         move_clocks(s, self.by_ms)
 
 
@@ -288,6 +291,8 @@ class GameEnded(Event, frozen=True, gc=False, tag="game_ended"):
         s.vote = None
         s.lot = -1
         s.bids = ()
+        s.passed = 0
+        s.bidder = s.forced_by = NOBODY
         s.auction_deadline_ms = 0
         s.liquidated = NOBODY
         s.paused_ms = 0

@@ -1,0 +1,1 @@
+"""The table service: every game, and the only truth about it."""

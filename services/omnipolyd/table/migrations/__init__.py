@@ -1,0 +1,1 @@
+"""The schema of the log and what stands beside it; see ``omnipoly.runtime.migrations``."""

@@ -1,0 +1,42 @@
+"""The decisions of persons that a commit opened or changed, as they go to those persons' streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnipoly.rules import listing
+from omnipoly.rules.events import Asked, Shortened
+from omnipoly.rules.state import Phase
+from omnipoly.wire import legal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from omnipoly.rules.events import Event
+    from omnipoly.rules.state import State
+
+_SHARED = frozenset((Phase.AUCTION, Phase.DEBT))
+"""Phases in which what one may answer changes with what others do."""
+
+
+def prompts(s: State, happened: Iterable[Event], actor: str) -> list[tuple[str, bytes]]:
+    """Open decisions that are new, or whose legal actions may have changed: (person, serialized ``Prompt``).
+
+    Bots look for themselves, and who is not connected asks when they come: listing costs more than deciding.
+    """
+    if not s.prompt or s.phases[-1] is Phase.OVER:
+        return []
+    shared = s.phases[-1] in _SHARED
+    touched: set[int] = set()
+    for event in happened:
+        if type(event) is Asked:
+            touched.update(prompt.seat for prompt in event.opened)
+        elif type(event) is Shortened:
+            touched.add(event.seat)
+    found = []
+    for seat, number in enumerate(s.prompt):
+        if number and not s.bot[seat] and s.connected[seat] and (seat in touched or shared or s.holder[seat] == actor):
+            listed = listing.prompt_actions(s, seat, s.now_ms)
+            message = legal.to_prompt(s.table, legal.prompt_of(s, seat), listed)
+            found.append((s.holder[seat], message.SerializeToString()))
+    return found

@@ -1,0 +1,79 @@
+"""The table service's life: what it is made of, in which order it comes up and goes down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from omnipoly.runtime import logging
+from omnipoly.runtime.app import Service
+from omnipoly.runtime.database import FAULTS
+from omnipoly.runtime.errors import StartError
+
+from .catalogue import Catalogue
+from .freshness import Freshness
+from .loading import Loader
+from .log import Log
+from .opening import Opener
+from .outages import Outages
+from .publishing import Publisher
+from .servicer import TableServicer
+from .store import Store
+from .tables import Tables
+
+if TYPE_CHECKING:
+    from omnipoly.runtime.app import App
+
+    from .config import TableSettings
+
+log = logging.get(__name__)
+
+
+class TableService(Service):
+    """Every game, and the only truth about it."""
+
+    migrations: ClassVar[str] = "omnipolyd.table.migrations"
+    uses_bus: ClassVar[bool] = True
+
+    def __init__(self, settings: TableSettings) -> None:
+        super().__init__(settings)
+        self.settings: TableSettings = settings
+        self.tables: Tables | None = None
+
+    async def start(self, app: App) -> None:
+        settings, database = self.settings, app.database
+        store = Store(database)
+        publisher = Publisher(app.bus)
+        outages = Outages(store)
+        freshness = Freshness(store)
+        writer = Log(database, store, batch=settings.batch)
+        catalogue = Catalogue(store, settings.editions)
+        try:
+            # an outage that ended with this start is written down before anything is decided
+            await outages.beat()
+        except FAULTS as error:
+            raise StartError(f"the database does not take a heartbeat: {error}") from error
+        self.tables = Tables(
+            store,
+            writer,
+            Loader(store, catalogue, outages),
+            freshness,
+            outages,
+            publisher,
+            database,
+            snapshot_every=settings.snapshot_every,
+            cached=settings.cached_tables,
+            evict_after_s=settings.evict_after_s,
+        )
+        database.on_epoch_change(self.tables.epoch_changed)
+        opener = Opener(store, publisher, database, most_open=settings.open_tables)
+        app.tasks.spawn("log", writer.run)
+        app.tasks.spawn("freshness", freshness.run)
+        app.tasks.spawn("heartbeat", outages.run)
+        app.tasks.spawn("evict", self.tables.evict)
+        servicer = TableServicer(self.tables, store, catalogue, opener, dev=settings.dev)
+        app.serve_link(servicer.methods())
+        app.serve_generic(servicer.handler(), TableServicer.SERVICE)
+
+    async def drain(self) -> None:
+        if self.tables is not None:
+            await self.tables.drained()
