@@ -1,0 +1,188 @@
+"""A connection to a gateway: one channel, calls with a deadline, refusals as one exception."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import grpc
+import grpc.aio
+
+from omnipoly.client.refused import Refused, unanswered
+from omnipoly.runtime.server import channel_options
+from omnipoly.wire.gen.gateway.v1 import sessions_pb2, sessions_pb2_grpc
+
+if TYPE_CHECKING:
+    from grpc.aio import UnaryUnaryMultiCallable
+
+T = TypeVar("T")
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+TIMEOUT_S = 10.0
+"""How long a call waits for its answer unless it is said otherwise."""
+EARLY_S = 30.0
+"""A token is renewed so long before it ends."""
+
+_SERVICES = ("Sessions", "Lobby", "Play", "Watch", "Chat", "Wallet", "Trades", "Admin", "Dev")
+_STREAMS = (("Play", "Play"), ("Watch", "Watch"))
+"""Methods that find their own way back: a stream resumes, it is not repeated."""
+
+
+def _service_config() -> str:
+    """Plain calls are tried again where nobody answered: each names itself, so that nothing is done twice."""
+    package = "omnipoly.gateway.v1"
+    retry = {
+        "maxAttempts": 5,
+        "initialBackoff": "0.1s",
+        "maxBackoff": "2s",
+        "backoffMultiplier": 2,
+        "retryableStatusCodes": ["UNAVAILABLE"],
+    }
+    return json.dumps(
+        {
+            "methodConfig": [
+                {"name": [{"service": f"{package}.{name}Service", "method": method} for name, method in _STREAMS]},
+                {"name": [{"service": f"{package}.{name}Service"} for name in _SERVICES], "retryPolicy": retry},
+            ]
+        }
+    )
+
+
+class Connection:
+    """A channel, and calls on it without a session."""
+
+    def __init__(self, address: str, credentials: grpc.ChannelCredentials | None = None) -> None:
+        """``address``: host:port, or any name gRPC resolves. ``credentials``: for TLS; none: plain text."""
+        self.address = address
+        options: Any = [*channel_options(), ("grpc.service_config", _service_config())]
+        self.channel: grpc.aio.Channel = (
+            grpc.aio.insecure_channel(address, options)
+            if credentials is None
+            else grpc.aio.secure_channel(address, credentials, options)
+        )
+
+    async def call(
+        self,
+        method: UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        token: str = "",
+    ) -> Response:
+        """One call of a stub's method. Raises ``Refused``."""
+        metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        try:
+            return await method(request, timeout=timeout_s, metadata=metadata)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise unanswered("The call") from error
+            raise Refused.of_rpc(error) from error
+
+    async def close(self) -> None:
+        """Ends everything on the channel."""
+        await self.channel.close(None)
+
+
+class Tokens:
+    """Access tokens, renewed in time; used by everything that belongs to a session."""
+
+    @property
+    def session(self) -> sessions_pb2.Session:
+        """The session as it was last given."""
+        raise TypeError(type(self).__name__)
+
+    @property
+    def renewable(self) -> bool:
+        """Whether a new token can be had when one ends."""
+        raise TypeError(type(self).__name__)
+
+    async def current(self) -> str:
+        """An access token that holds for a while. Raises ``Refused`` when none can be had."""
+        session = self.session
+        if self.renewable and session.HasField("expires") and session.expires.seconds - time.time() < EARLY_S:
+            await self.renew(session.access_token)
+        return self.session.access_token
+
+    async def renew(self, known: str) -> None:
+        """Take a new token, unless somebody has done so since ``known``. Raises ``Refused``."""
+        raise TypeError(type(self).__name__)
+
+    async def with_token(self, work: Callable[[str], Awaitable[T]]) -> T:
+        """Do something with a token, and once more with a new one where the server says that it has ended."""
+        token = await self.current()
+        try:
+            return await work(token)
+        except Refused as refused:
+            if refused.status is not grpc.StatusCode.UNAUTHENTICATED or not self.renewable:
+                raise
+        await self.renew(token)
+        return await work(await self.current())
+
+
+class GivenTokens(Tokens):
+    """The tokens of a session that the server gave, or an access token alone, which cannot be renewed."""
+
+    def __init__(self, connection: Connection, session: sessions_pb2.Session) -> None:
+        self._connection = connection
+        self._stub = sessions_pb2_grpc.SessionsServiceStub(connection.channel)
+        self._session = session
+        self._renewing = asyncio.Lock()
+
+    @property
+    def session(self) -> sessions_pb2.Session:
+        return self._session
+
+    @property
+    def renewable(self) -> bool:
+        return bool(self._session.refresh_token)
+
+    async def renew(self, known: str) -> None:
+        async with self._renewing:
+            if self._session.access_token != known:
+                return
+            # Each refresh token is good once: a renewal is named after it, so that one tried again is the same one.
+            refresh_token = self._session.refresh_token
+            name = hashlib.sha256(refresh_token.encode()).hexdigest()[:32]
+            request = sessions_pb2.RefreshRequest(refresh_token=refresh_token, request_id=name)
+            self._session = (await self._connection.call(self._stub.Refresh, request)).session
+
+
+class MadeTokens(Tokens):
+    """Tokens of one's own making: of a service that holds the key."""
+
+    def __init__(self, make: Callable[[], sessions_pb2.Session]) -> None:
+        self._make = make
+        self._session = make()
+
+    @property
+    def session(self) -> sessions_pb2.Session:
+        return self._session
+
+    @property
+    def renewable(self) -> bool:
+        return True
+
+    async def renew(self, known: str) -> None:
+        if self._session.access_token == known:
+            self._session = self._make()
+
+
+class Calls:
+    """Calls in the name of a session."""
+
+    def __init__(self, connection: Connection, tokens: Tokens) -> None:
+        self.connection = connection
+        self.tokens = tokens
+
+    async def call(
+        self, method: UnaryUnaryMultiCallable[Request, Response], request: Request, *, timeout_s: float = TIMEOUT_S
+    ) -> Response:
+        """One call of a stub's method with the session's token. Raises ``Refused``."""
+        return await self.tokens.with_token(
+            lambda token: self.connection.call(method, request, timeout_s=timeout_s, token=token)
+        )

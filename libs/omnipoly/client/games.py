@@ -1,0 +1,81 @@
+"""Games of the past, and finished ones to check. Every call raises ``Refused`` when the answer is no."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from omnipoly.wire.gen.gateway.v1 import watch_pb2, watch_pb2_grpc
+
+if TYPE_CHECKING:
+    from omnipoly.client.connection import Calls
+    from omnipoly.wire.gen.game.v1 import commit_pb2, platform_pb2, table_pb2
+
+
+class Games:
+    """What is kept of games, for one session."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._stub = watch_pb2_grpc.WatchServiceStub(calls.connection.channel)
+
+    async def export(self, table: str) -> watch_pb2.ExportResponse:
+        """Everything that a finished game can be replayed and checked from, its pages put together."""
+        whole = watch_pb2.ExportResponse()
+        token = ""
+        while True:
+            page = await self._calls.call(self._stub.Export, watch_pb2.ExportRequest(table=table, page_token=token))
+            token = page.next_page_token
+            page.next_page_token = ""
+            whole.MergeFrom(page)
+            if not token:
+                return whole
+
+    async def history(self, table: str, *, after: int = 0, pin: str = "") -> AsyncIterator[commit_pb2.Commit]:
+        """A table's commits beyond a version, up to the last one there is."""
+        while True:
+            request = watch_pb2.HistoryRequest(table=table, after=after, pin=pin)
+            page = await self._calls.call(self._stub.History, request)
+            for commit in page.commits:
+                yield commit
+                after = commit.version
+            if not page.commits or after >= page.version:
+                return
+
+    async def record(self, table: str, *, pin: str = "") -> AsyncIterator[watch_pb2.RecordLine]:
+        """A table's record, the oldest line first."""
+        token = ""
+        while True:
+            request = watch_pb2.RecordRequest(table=table, page_token=token, pin=pin)
+            page = await self._calls.call(self._stub.Record, request)
+            for line in page.lines:
+                yield line
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def results(
+        self, *, edition: str = "", person: str = "", table: str = ""
+    ) -> AsyncIterator[table_pb2.GameResult]:
+        """Finished games, the latest first."""
+        token = ""
+        while True:
+            request = watch_pb2.ListResultsRequest(edition=edition, person=person, table=table, page_token=token)
+            page = await self._calls.call(self._stub.ListResults, request)
+            for result in page.results:
+                yield result
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def leaderboard(self, *, edition: str = "") -> AsyncIterator[platform_pb2.Standing]:
+        """Persons by their finished games, the best first."""
+        token = ""
+        while True:
+            request = watch_pb2.LeaderboardRequest(edition=edition, page_token=token)
+            page = await self._calls.call(self._stub.Leaderboard, request)
+            for standing in page.standings:
+                yield standing
+            token = page.next_page_token
+            if not token:
+                return

@@ -1,0 +1,155 @@
+"""Clients and sessions: the way in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from omnipoly.client import names
+from omnipoly.client.connection import TIMEOUT_S, Calls, Connection, GivenTokens, MadeTokens, Tokens
+from omnipoly.client.dev import Dev
+from omnipoly.client.editions import Editions
+from omnipoly.client.games import Games
+from omnipoly.client.lobby import Lobby
+from omnipoly.client.play import Play
+from omnipoly.client.watch import Watch
+from omnipoly.wire.gen.gateway.v1 import sessions_pb2, sessions_pb2_grpc
+
+if TYPE_CHECKING:
+    import grpc
+
+
+class Session:
+    """Somebody who is signed in, and what they can do."""
+
+    def __init__(self, connection: Connection, editions: Editions, tokens: Tokens) -> None:
+        """For ``Client`` alone."""
+        self._connection = connection
+        self._editions = editions
+        self._tokens = tokens
+        calls = Calls(connection, tokens)
+        self.calls = calls
+        """For calls that have no method here: any stub's method, with the session's token."""
+        self.lobby = Lobby(calls, editions)
+        """Editions, and tables before their start."""
+        self.games = Games(calls)
+        """Games of the past."""
+        self.dev = Dev(calls)
+        """Positions and a driven clock, on a server under ``--dev``."""
+
+    @property
+    def person(self) -> str:
+        """The person's id; "" where only a token is known."""
+        return self._tokens.session.person
+
+    @property
+    def name(self) -> str:
+        """The name shown; "" where only a token is known."""
+        return self._tokens.session.name
+
+    @property
+    def guest(self) -> bool:
+        """A guest: may play, but neither watch nor sit down at a paid table."""
+        return self._tokens.session.guest
+
+    def play(self, *, tell: bool = False) -> Play:
+        """A playing connection; ``async with session.play() as play``. ``tell``: with a record of each commit."""
+        return Play(self.calls, self._editions, tell=tell)
+
+    def watch(self, table: str, *, pin: str = "", tell: bool = False) -> Watch:
+        """A viewer's connection to one table; ``async with session.watch(table) as watch``."""
+        return Watch(self.calls, self._editions, table, pin=pin, tell=tell)
+
+    async def revoke(self, *, everywhere: bool = False) -> int:
+        """End this session, or all of the person's; how many ended. Raises ``Refused``."""
+        stub = sessions_pb2_grpc.SessionsServiceStub(self._connection.channel)
+        request = sessions_pb2.RevokeRequest(
+            refresh_token=self._tokens.session.refresh_token, all=everywhere, request_id=names.fresh()
+        )
+        return (await self.calls.call(stub.Revoke, request)).revoked
+
+
+class Client:
+    """A connection to a gateway, and the sessions on it. An async context manager."""
+
+    def __init__(self, connection: Connection, server: sessions_pb2.GetServerInfoResponse, token: str) -> None:
+        """For ``connect`` alone."""
+        self._connection = connection
+        self._stub = sessions_pb2_grpc.SessionsServiceStub(connection.channel)
+        self._editions = Editions(connection.channel)
+        self.server = server
+        """What the server said of itself: version, limits, editions, issuers, whether it runs under ``--dev``."""
+        self._session = self.with_token(token) if token else None
+
+    @classmethod
+    async def connect(
+        cls,
+        address: str,
+        token: str | None = None,
+        *,
+        credentials: grpc.ChannelCredentials | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> Client:
+        """Connect to a gateway and ask what it is.
+
+        ``address``: host:port. ``token``: an access token, if there is one already. ``credentials``: for TLS. Raises
+        ``Refused``, ``unavailable`` when nobody answers.
+        """
+        connection = Connection(address, credentials)
+        stub = sessions_pb2_grpc.SessionsServiceStub(connection.channel)
+        try:
+            server = await connection.call(stub.GetServerInfo, sessions_pb2.GetServerInfoRequest(), timeout_s=timeout_s)
+        except BaseException:
+            await connection.close()
+            raise
+        return cls(connection, server, token or "")
+
+    @property
+    def session(self) -> Session:
+        """The session of the token that ``connect`` was given. Raises ``LookupError`` when there was none."""
+        if self._session is None:
+            raise LookupError("sign in first: connect was given no token")
+        return self._session
+
+    def with_token(self, token: str) -> Session:
+        """A session known by its access token alone: it cannot be renewed."""
+        return self._make(sessions_pb2.Session(access_token=token))
+
+    def with_tokens(self, make: Callable[[], sessions_pb2.Session]) -> Session:
+        """The session of somebody who makes their own tokens, as the platform's services do: ``make`` gives one."""
+        return Session(self._connection, self._editions, MadeTokens(make))
+
+    async def sign_in_guest(self, name: str) -> Session:
+        """Sign in without an account. Raises ``Refused``."""
+        request = sessions_pb2.SignInGuestRequest(name=name, request_id=names.fresh())
+        return self._make((await self._connection.call(self._stub.SignInGuest, request)).session)
+
+    async def start_sign_in(self, issuer: str, redirect_uri: str) -> sessions_pb2.StartOidcSignInResponse:
+        """Begin a sign-in with an OpenID Connect issuer: the answer's address is for a browser. Raises ``Refused``."""
+        request = sessions_pb2.StartOidcSignInRequest(
+            issuer=issuer, redirect_uri=redirect_uri, request_id=names.fresh()
+        )
+        return await self._connection.call(self._stub.StartOidcSignIn, request)
+
+    async def finish_sign_in(self, sign_in: str, code: str, state: str) -> Session:
+        """End it with what the issuer's redirect brought back. Raises ``Refused``."""
+        request = sessions_pb2.FinishOidcSignInRequest(
+            sign_in=sign_in, code=code, state=state, request_id=names.fresh()
+        )
+        return self._make((await self._connection.call(self._stub.FinishOidcSignIn, request)).session)
+
+    async def close(self) -> None:
+        """Ends everything on the connection."""
+        await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _make(self, session: sessions_pb2.Session) -> Session:
+        return Session(self._connection, self._editions, GivenTokens(self._connection, session))
