@@ -34,6 +34,9 @@ from omnipoly.runtime.tasks import Tasks
 
 log = logging.get(__name__)
 
+STOP_GRACE_S = 5.0
+"""What RPCs get that still run after the drain."""
+
 EXIT_OK = 0
 EXIT_CANNOT_START = 1
 EXIT_FORCED = 70
@@ -87,6 +90,8 @@ class App:
         self._metrics: metrics.MetricsEndpoint | None = None
         self.stopping = asyncio.Event()
         """Set when the app has begun to stop."""
+        self.failed = asyncio.Event()
+        """Set when it cannot go on."""
 
     @property
     def database(self) -> Database:
@@ -171,7 +176,9 @@ class App:
         # From here on the service has something to let go of, even if its start fails half-way.
         stack.push_async_callback(self._step, "stop", service.stop)
         await service.start(self)
+        stack.push_async_callback(self.server.stop, 0)  # for a start that fails below; otherwise it has stopped by then
         await self.server.start()
+        self.tasks.once("server", self._watch_server())
         await self.server.set_all_serving(True)
         log.info("serving", address=self.address, instance=self.instance, **settings.describe())
 
@@ -181,11 +188,21 @@ class App:
         await self.server.set_all_serving(False)
         drains = [self.service.drain, *(link.drain for link in self._links)]
         await asyncio.gather(*(self._step("drain", drain) for drain in drains))
-        await self._step("server stop", lambda: self.server.stop(1.0))
+        await self._step("server stop", lambda: self.server.stop(STOP_GRACE_S))
         await self._unwind()
         log.info("stopped")
 
+    async def _watch_server(self) -> None:
+        """A server that ends unasked (grpc's own crash handler does that) takes the process with it."""
+        try:
+            await self.server.wait_ended()
+        finally:
+            if not self.stopping.is_set():
+                log.error("server_ended_unasked")
+                self.failed.set()
+
     async def _unwind(self) -> None:
+        self.stopping.set()
         stack, self._stack = self._stack, None
         if stack is not None:
             await stack.aclose()
@@ -242,9 +259,14 @@ async def run(factory: Callable[[S], Service], settings: S) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked, number)
     timer: threading.Timer | None = None
+    failed = False
     try:
-        async with running(service, settings):
-            await stop.wait()
+        async with running(service, settings) as running_app:
+            watched = [asyncio.create_task(event.wait()) for event in (stop, running_app.failed)]
+            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            for task in watched:
+                task.cancel()
+            failed = running_app.failed.is_set()
             # In a thread, so that it also ends a process whose event loop is stuck.
             timer = threading.Timer(settings.hard_stop_s, _force, (settings.hard_stop_s,))
             timer.daemon = True
@@ -258,7 +280,7 @@ async def run(factory: Callable[[S], Service], settings: S) -> int:
             timer.cancel()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
-    return EXIT_OK
+    return EXIT_FORCED if failed else EXIT_OK
 
 
 def main(factory: Callable[[S], Service], settings_class: type[S]) -> int:

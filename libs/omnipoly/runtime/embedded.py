@@ -140,10 +140,9 @@ class EmbeddedPostgres(_Embedded):
             raise StartError(f"{data} was made by PostgreSQL {made_by}, this is {ours}: dump and restore it")
         if (number := folder.read("pgdata/postmaster.pid").partition("\n")[0]).isdecimal():
             stop_orphan(int(number), str(data), signal.SIGINT)
+        command: list[Path | str] = [programs / "postgres", "-D", data, "-k", sockets, "-c", "listen_addresses="]
         until = time.monotonic() + LINGER_S
-        while not self._run(
-            folder, user, [programs / "postgres", "-D", data, "-k", sockets, "-c", "listen_addresses="]
-        ):
+        while not self._run(folder, user, command):
             said = self._child.log_tail() if self._child else ""
             self.kill()
             # What a killed server leaves running for a moment still holds its memory.

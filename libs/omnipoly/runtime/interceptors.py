@@ -7,6 +7,7 @@ are async generators.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import secrets
 import time
@@ -61,18 +62,9 @@ class _Wrapping(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generi
         return wrapped
 
     def _wrap(self, method: str, handler: Any) -> grpc.RpcMethodHandler[Any, Any]:
-        serving = {
-            "request_deserializer": handler.request_deserializer,
-            "response_serializer": handler.response_serializer,
-        }
-        kind = ("stream" if handler.request_streaming else "unary") + (
-            "_stream" if handler.response_streaming else "_unary"
-        )
-        behaviour = getattr(handler, kind)
-        make = getattr(grpc, f"{kind}_rpc_method_handler")
-        return cast(
-            "grpc.RpcMethodHandler[Any, Any]",
-            make(self._behaviour(method, kind, behaviour), **serving),
+        kind, behaviour = _shape(handler)
+        return _handler(
+            kind, self._behaviour(method, kind, behaviour), handler.request_deserializer, handler.response_serializer
         )
 
     def _behaviour(self, method: str, kind: str, behaviour: Behaviour) -> Behaviour:
@@ -82,29 +74,38 @@ class _Wrapping(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generi
 class Errors(_Wrapping):
     """A `Failure` becomes its rich status; anything unforeseen INTERNAL with an error id, its text only in the log.
 
-    A client that has gone (`CancelledError`, cygrpc's ExecuteBatchError in a write) and an abort already made pass
-    through untouched.
+    A message that cannot be read is INVALID_ARGUMENT, `bad_request`. What grpc.aio would do outside the handler, read
+    the one request and write the one answer, is done inside it, so that nothing of an exception's text gets out there
+    either. A client that has gone (`CancelledError`, cygrpc's ExecuteBatchError in a write) and an abort already made
+    pass through untouched.
     """
 
-    def _behaviour(self, method: str, kind: str, behaviour: Behaviour) -> Behaviour:
+    def _wrap(self, method: str, handler: Any) -> grpc.RpcMethodHandler[Any, Any]:
+        kind, behaviour = _shape(handler)
+        read, write = handler.request_deserializer, handler.response_serializer
+        asks_once = kind.startswith("unary")
         if _is_generator(behaviour):
 
             async def generating(request: Any, context: Context) -> AsyncIterator[Any]:
                 try:
-                    async for message in behaviour(request, context):
-                        yield message
-                except Exception as error:  # noqa: BLE001 - what is not ours to answer is raised again inside
+                    parsed = _parsed(read, request) if asks_once else request
+                    async for message in behaviour(parsed, context):
+                        yield write(message) if write else message
+                except Exception as error:  # noqa: BLE001 - `_end` logs it or raises it again
                     await self._end(method, context, error)
 
-            return generating
+            return _handler(kind, generating, None if asks_once else _reader(read), None)
+
+        answers_once = kind.endswith("unary")
 
         async def calling(request: Any, context: Context) -> Any:
             try:
-                return await behaviour(request, context)
+                answer = await behaviour(_parsed(read, request) if asks_once else request, context)
+                return write(answer) if answers_once and write else answer
             except Exception as error:  # noqa: BLE001
                 await self._end(method, context, error)
 
-        return calling
+        return _handler(kind, calling, None if asks_once else _reader(read), None if answers_once else write)
 
     async def _end(self, method: str, context: Context, error: Exception) -> None:
         if isinstance(error, grpc.aio.AbortError) or gone(error):
@@ -114,7 +115,10 @@ class Errors(_Wrapping):
 
 
 class Telemetry(_Wrapping):
-    """RPC metrics as go-grpc-middleware names them, and a span that continues the caller's `traceparent` metadata."""
+    """RPC metrics as go-grpc-middleware names them, and a span that continues the caller's `traceparent` metadata.
+
+    The span is for unary RPCs: a stream has one metadata for everything it carries, each of which has its own trace.
+    """
 
     def _behaviour(self, method: str, kind: str, behaviour: Behaviour) -> Behaviour:
         rpc = _Rpc(method, kind)
@@ -124,10 +128,9 @@ class Telemetry(_Wrapping):
                 counted = rpc.begin(request, context)
                 code = "Unknown"
                 try:
-                    with tracing.span_from(counted.traceparent, method):
-                        async for message in behaviour(counted.request, counted):
-                            rpc.sent.inc()
-                            yield message
+                    async for message in behaviour(counted.request, counted):
+                        rpc.sent.inc()
+                        yield message
                     code = counted.code_name()
                 except BaseException as error:
                     code = _code_of(error, counted)
@@ -141,7 +144,10 @@ class Telemetry(_Wrapping):
             counted = rpc.begin(request, context)
             code = "Unknown"
             try:
-                with tracing.span_from(counted.traceparent, method):
+                if rpc.spans and tracing.enabled():
+                    with tracing.span_from(counted.traceparent(), method):
+                        answer = await behaviour(counted.request, counted)
+                else:
                     answer = await behaviour(counted.request, counted)
                 code = counted.code_name()
                 if rpc.answers_once and code == "OK":
@@ -168,6 +174,7 @@ class _Rpc:
         self.labels = (grpc_type, service, name)
         self.asks_once = client == "unary"
         self.answers_once = server == "unary"
+        self.spans = kind == "unary_unary"
         self.received: Counter = metrics.RPC_MSG_RECEIVED.labels(*self.labels)
         self.sent: Counter = metrics.RPC_MSG_SENT.labels(*self.labels)
         self.started: Counter = metrics.RPC_STARTED.labels(*self.labels)
@@ -191,7 +198,7 @@ class _Rpc:
 class _CountingContext:
     """grpc.aio's context with messages counted; every other attribute is the context's own."""
 
-    __slots__ = ("_context", "_rpc", "begun", "ended_with", "request", "traceparent")
+    __slots__ = ("_context", "_rpc", "begun", "ended_with", "request")
 
     def __init__(self, rpc: _Rpc, request: Any, context: Context) -> None:
         self._rpc = rpc
@@ -199,14 +206,16 @@ class _CountingContext:
         self.begun = time.perf_counter()
         self.ended_with: grpc.StatusCode | None = None
         self.request = request if rpc.asks_once else _CountingRequests(rpc, request)
-        self.traceparent = ""
-        if tracing.enabled():
-            for key, value in context.invocation_metadata() or ():
-                if key == "traceparent" and isinstance(value, str):
-                    self.traceparent = value
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
+
+    def traceparent(self) -> str:
+        """The caller's trace context; empty without."""
+        for key, value in self._context.invocation_metadata() or ():
+            if key == "traceparent" and isinstance(value, str):
+                return value
+        return ""
 
     async def read(self) -> Any:
         message = await self._context.read()
@@ -269,6 +278,34 @@ def _code_of(error: BaseException, counted: _CountingContext) -> str:
     if isinstance(error, Exception) and not gone(error):
         return "Unknown"
     return "Canceled"
+
+
+def _shape(handler: Any) -> tuple[str, Behaviour]:
+    """A handler's kind, e.g. "unary_stream", and the function that serves it."""
+    kind = ("stream" if handler.request_streaming else "unary") + (
+        "_stream" if handler.response_streaming else "_unary"
+    )
+    return kind, getattr(handler, kind)
+
+
+def _handler(kind: str, behaviour: Behaviour, read: Any, write: Any) -> grpc.RpcMethodHandler[Any, Any]:
+    make: Callable[..., grpc.RpcMethodHandler[Any, Any]] = getattr(grpc, f"{kind}_rpc_method_handler")
+    return make(behaviour, request_deserializer=read, response_serializer=write)
+
+
+def _parsed(read: Callable[[bytes], Any] | None, data: Any) -> Any:
+    """A request; raises the `Failure` of one that cannot be read."""
+    if read is None:
+        return data
+    try:
+        return read(data)
+    except Exception:  # noqa: BLE001 - whatever a deserializer raises, it means this
+        raise failures.Failure(grpc.StatusCode.INVALID_ARGUMENT, "bad_request", "the message cannot be read") from None
+
+
+def _reader(read: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
+    """What reads a stream's messages; its failures surface where the handler reads."""
+    return None if read is None else functools.partial(_parsed, read)
 
 
 def _is_generator(behaviour: Behaviour) -> bool:

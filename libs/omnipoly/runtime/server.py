@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,6 +28,22 @@ MAX_ANSWER_BYTES = 1024 * 1024 + 64 * 1024
 """What a client must be ready to receive: an answer of 1 MiB and what surrounds it."""
 
 Option = tuple[str, int | str]
+
+RETRIES = {
+    "methodConfig": [
+        {
+            "name": [{}],
+            "retryPolicy": {
+                "maxAttempts": 3,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ]
+}
+"""The service config of a client that may repeat its calls."""
 
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # missing in the stubs
 """What a read answers when the other side has closed its half."""
@@ -54,9 +71,14 @@ def server_options(settings: ServiceSettings, max_receive_bytes: int) -> list[Op
     return options
 
 
-def channel_options(*, keepalive_s: float = 15, max_receive_bytes: int = MAX_ANSWER_BYTES) -> list[Option]:
-    """grpc's channel arguments for a client of ours."""
-    return [
+def channel_options(
+    *, keepalive_s: float = 15, max_receive_bytes: int = MAX_ANSWER_BYTES, retries: bool = False
+) -> list[Option]:
+    """grpc's channel arguments for a client of ours.
+
+    retries: unary calls that end UNAVAILABLE are tried again, twice; only for what may be carried out twice.
+    """
+    options: list[Option] = [
         ("grpc.keepalive_time_ms", round(keepalive_s * 1000)),
         ("grpc.keepalive_timeout_ms", 5_000),
         ("grpc.keepalive_permit_without_calls", 1),
@@ -65,8 +87,10 @@ def channel_options(*, keepalive_s: float = 15, max_receive_bytes: int = MAX_ANS
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.min_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 2_000),
-        ("grpc.enable_retries", 1),
     ]
+    if retries:
+        options.append(("grpc.service_config", json.dumps(RETRIES)))
+    return options
 
 
 class Server:
@@ -153,6 +177,11 @@ class Server:
         server, self._server = self._server, None
         self._health.end_watches()
         await server.stop(grace_s)
+
+    async def wait_ended(self) -> None:
+        """Returns when the server has ended, asked or not."""
+        if self._server is not None:
+            await self._server.wait_for_termination()
 
 
 def _require_free(host: str, port: int, where: str) -> None:

@@ -24,6 +24,20 @@ class ExampleSettings(config.ServiceSettings):
     example_stuck: str = ""
 
 
+def parse(data: bytes) -> bytes:
+    """Reads every message but one."""
+    if data == b"malformed":
+        raise ValueError(SECRET)
+    return data
+
+
+def write(answer: bytes) -> bytes:
+    """Writes every message but one."""
+    if answer == b"unwritable":
+        raise TypeError(SECRET)
+    return answer
+
+
 def refused() -> Failure:
     return Failure(grpc.StatusCode.FAILED_PRECONDITION, "not_your_turn", "Wait.", retry_after_s=2)
 
@@ -53,6 +67,9 @@ class ExampleService(app.Service):
                     "StreamUnary": grpc.stream_unary_rpc_method_handler(self.stream_unary),
                     "StreamStream": grpc.stream_stream_rpc_method_handler(self.stream_stream),
                     "ReadWrite": grpc.stream_stream_rpc_method_handler(self.read_write),
+                    "Parsed": grpc.unary_unary_rpc_method_handler(self.unary_unary, parse, write),
+                    "ParsedStream": grpc.stream_stream_rpc_method_handler(self.stream_stream, parse, write),
+                    "ParsedReads": grpc.stream_stream_rpc_method_handler(self.read_write, parse, write),
                 },
             ),
             NAME,

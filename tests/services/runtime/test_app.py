@@ -109,6 +109,13 @@ async def test_nats_may_be_away_at_the_start(make_database) -> None:
         running.bus.publish("a", b"dropped in time, without a word to the caller")
 
 
+async def test_a_server_that_ends_unasked_is_noticed() -> None:
+    async with app.running(ExampleService()) as running:
+        assert running.server._server is not None
+        await running.server._server.stop(0)
+        await asyncio.wait_for(running.failed.wait(), 20)
+
+
 async def test_what_is_missing_is_one_line(database_url: str) -> None:
     with pytest.raises(StartError, match="OMNIPOLY_DATABASE_URL is not set; give postgresql://"):
         async with app.running(NeedsAll()):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 
@@ -93,6 +94,23 @@ async def test_the_text_of_an_unknown_exception_stays_here(channel, kind: str, l
     assert SECRET in json.dumps(line)
 
 
+@pytest.mark.parametrize("kind", ["Parsed", "ParsedStream", "ParsedReads"])
+async def test_what_cannot_be_read_or_written_tells_nothing(channel, kind: str) -> None:
+    def call(body: bytes):
+        if kind == "Parsed":
+            return channel.unary_unary(f"/{NAME}/{kind}")(body)
+        return channel.stream_stream(f"/{NAME}/{kind}")(_several(body))
+
+    assert await _outcome(call(b"hello")) == b"hello"
+    codes = []
+    for body in (b"malformed", b"unwritable"):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await _outcome(call(body))
+        codes.append((caught.value.code(), failures.from_rpc_error(caught.value).reason))
+        assert SECRET not in repr(caught.value)
+    assert codes == [(grpc.StatusCode.INVALID_ARGUMENT, "bad_request"), (grpc.StatusCode.INTERNAL, "internal")]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_client_that_leaves_cancels_its_rpc(example, channel, kind: str, log_lines) -> None:
     service = example.service
@@ -130,10 +148,11 @@ async def test_rpc_metrics(channel, kind: str) -> None:
     for body in (b"refuse", b"crash"):
         with pytest.raises(grpc.aio.AioRpcError):
             await _outcome(_calls(channel)[kind](body))
-    rose = {name: value - before[name] for name, value in samples().items()}
     # A server stream had its first message out before it was refused.
     sent = {"UnaryStream": 4}.get(kind, 1)
-    assert rose == {"started": 3, "ok": 1, "refused": 1, "crashed": 1, "received": 3, "sent": sent, "timed": 3}
+    wanted = {"started": 3, "ok": 1, "refused": 1, "crashed": 1, "received": 3, "sent": sent, "timed": 3}
+    # A client has its answer a moment before the server has counted it.
+    await eventually(lambda: {name: value - before[name] for name, value in samples().items()} == wanted)
 
 
 async def test_an_unknown_method_is_unimplemented(channel) -> None:
@@ -171,6 +190,16 @@ async def test_health_of_the_server_and_of_each_service(example, channel) -> Non
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await stub.Check(health_pb2.HealthCheckRequest(service="example.Nothing"))
     assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_those_who_watch_health_do_not_hold_up_a_stop() -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        running = await stack.enter_async_context(app.running(ExampleService()))
+        channel = await stack.enter_async_context(grpc.aio.insecure_channel(running.address))
+        watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        assert (await watch.read()).status == SERVING
+        await running._down()
+        assert not running.server._health._watching
 
 
 async def _listed(address: str) -> list[str]:
