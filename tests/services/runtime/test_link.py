@@ -240,6 +240,17 @@ async def test_a_drain_answers_what_is_open_and_takes_nothing_new() -> None:
     await link.close()
 
 
+async def test_what_is_no_frame_ends_its_stream_alone(example, link: Link) -> None:
+    assert await link.call("Now", b"1", 10) == b"1"
+    async with grpc.aio.insecure_channel(example.address) as channel:
+        stream = channel.stream_stream(link_server.METHOD)()
+        await stream.write(b"\xff\xff")
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await stream.read()
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert await link.call("Now", b"2", 10) == b"2"
+
+
 async def test_closing_ends_what_is_in_flight(example, link: Link) -> None:
     calling = asyncio.create_task(link.call("Echo", b"wait", 10))
     await example.service.started.wait()

@@ -198,8 +198,12 @@ async def test_those_who_watch_health_do_not_hold_up_a_stop() -> None:
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(running.address))
         watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
         assert (await watch.read()).status == SERVING
-        await running._down()
-        assert not running.server._health._watching
+        stopping = asyncio.create_task(running._down())
+        assert (await watch.read()).status == NOT_SERVING
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await watch.read()
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        await stopping
 
 
 async def _listed(address: str) -> list[str]:
