@@ -49,7 +49,7 @@ class Stream:
         heard: Callable[[Any], Awaitable[None]],
         ended: Callable[[Refused | None], None],
     ) -> None:
-        """``open_(metadata)`` makes the call. ``begun(call)`` says on a new one what it is for; it is cancelled with it.
+        """``open_(metadata)`` makes the call. ``begun(call)`` says on a new one what it is for, until it ends.
 
         ``heard(response)`` takes each message. ``ended`` is told once, when it is over for good, and why: ``None``
         where it was closed.
