@@ -1,0 +1,1 @@
+"""The clock service: which table is due when, and the wake-ups."""
