@@ -113,6 +113,7 @@ class EmbeddedPostgres(_Embedded):
     def __init__(self, data_dir: Path | None = None, *, ephemeral: bool = False) -> None:
         super().__init__(data_dir, ephemeral=ephemeral)
         self._url = ""
+        self._short: Path | None = None
 
     @property
     def url(self) -> str:
@@ -182,7 +183,14 @@ class EmbeddedPostgres(_Embedded):
             raise StartError(f"{short} belongs to somebody else; choose a data folder with a shorter path")
         if user is not None:
             os.chown(short, user.uid, user.gid)
+        self._short = short
         return short
+
+    def stop(self) -> None:
+        super().stop()
+        if self._short is not None:
+            shutil.rmtree(self._short, ignore_errors=True)
+            self._short = None
 
 
 class EmbeddedNats(_Embedded):

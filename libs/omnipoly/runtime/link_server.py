@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 from prometheus_client import Counter, Gauge, Histogram
 
 from omnipoly.runtime import failures, interceptors, logging
@@ -188,22 +189,19 @@ class _ServerStream:
         if self._server.draining:
             raise failures.unavailable("this replica is stopping", retry_after_s=0.1)
         await self._context.send_initial_metadata(())  # tells the caller that it is connected
+        reader = asyncio.create_task(self._read(), name="link-reader")
         writer = asyncio.create_task(self._write(), name="link-writer")
-        reader = asyncio.current_task()
-
-        def written(done: asyncio.Task[None]) -> None:
-            # A write to a caller who has gone: there is nothing to read for any more either.
-            if reader is not None and not done.cancelled() and done.exception() is not None:
-                reader.cancel()
-
-        writer.add_done_callback(written)
         try:
-            await self._read()
-            await writer
+            await asyncio.wait((reader, writer), return_when=asyncio.FIRST_EXCEPTION)
+            for task in (reader, writer):
+                if task.done() and (error := task.exception()) is not None:
+                    if isinstance(error, Failure) or interceptors.gone(error):
+                        raise error
+                    raise interceptors.internal(error, METHOD, peer=self.peer)
         finally:
-            writer.remove_done_callback(written)
+            reader.cancel()
             writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
+            await asyncio.gather(reader, writer, return_exceptions=True)
 
     def announce_drain(self) -> None:
         """Has the caller told to send nothing more."""
@@ -232,7 +230,10 @@ class _ServerStream:
     async def _read(self) -> None:
         read, begin, loop = self._context.read, self._server.begin, asyncio.get_running_loop()
         while (data := await read()) is not EOF:
-            frame = link_pb2.FramesRequest.FromString(data)
+            try:
+                frame = link_pb2.FramesRequest.FromString(data)
+            except DecodeError:
+                raise Failure(grpc.StatusCode.INVALID_ARGUMENT, "bad_request", "that is no frame") from None
             items = frame.items
             FRAME_SIZES.observe(len(items))
             now = loop.time()

@@ -14,7 +14,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
-from omnipoly.runtime import interceptors
+from omnipoly.runtime import failures, interceptors
 from omnipoly.runtime.config import ServiceSettings
 from omnipoly.runtime.errors import StartError
 
@@ -203,16 +203,21 @@ class _Health(HealthServicer):  # type: ignore[misc]  # untyped
 
     def __init__(self) -> None:
         super().__init__()
-        self._watching: set[asyncio.Task[Any]] = set()
+        self._stopping = asyncio.Event()
 
     async def Watch(self, request: health_pb2.HealthCheckRequest, context: Any) -> None:  # noqa: N802
-        watcher = asyncio.current_task()
-        if watcher is not None:
-            self._watching.add(watcher)
-            watcher.add_done_callback(self._watching.discard)
-        await super().Watch(request, context)
+        # A handler that is merely cancelled sends its client nothing, and the server waits for it all the same.
+        watch = asyncio.create_task(super().Watch(request, context))
+        stop = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((watch, stop), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watch.cancel()
+            stop.cancel()
+        if not self._stopping.is_set():
+            await watch  # it does not end by itself but with an error
+        raise failures.unavailable("the server is stopping")
 
     def end_watches(self) -> None:
         """Ends every Watch stream: its clients see UNAVAILABLE and ask elsewhere, as health's protocol has it."""
-        for watcher in self._watching:
-            watcher.cancel()
+        self._stopping.set()

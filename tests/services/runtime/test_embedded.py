@@ -136,6 +136,9 @@ async def test_a_path_too_long_for_a_socket(folder: Path) -> None:
     with EmbeddedPostgres(folder / ("long" * 25) / "postgres") as server:
         assert await _query(server.url, "SELECT 1") == 1
         assert str(folder) not in server.url
+        sockets = server.url.rpartition("host=")[2]
+        assert os.path.isdir(sockets)
+    assert not os.path.exists(sockets)
 
 
 async def test_one_owner_at_a_time(folder: Path) -> None:
