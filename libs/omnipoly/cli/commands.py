@@ -25,9 +25,11 @@ class Row(NamedTuple):
 COMMANDS = (
     Row("demo", "omnipoly.cli.demo"),
     Row("edition", "omnipoly.cli.edition"),
+    Row("play", "omnipoly.cli.play"),
     Row("scenario", "omnipoly.cli.scenario"),
     Row("simulate", "omnipoly.cli.simulate"),
     Row("verify", "omnipoly.cli.verify"),
+    Row("watch", "omnipoly.cli.watch"),
 )
 """In the order in which they are listed. A new command is a row here."""
 

@@ -1,0 +1,71 @@
+"""What the commands that talk to a gateway share: the options, the way in, and what goes wrong in one sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from .commands import UserError
+
+if TYPE_CHECKING:
+    from omnipoly.client import Client, Session
+
+T = TypeVar("T")
+
+GATEWAY = "localhost:7100"
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+
+VARIABLES = ("OMNIPOLY_GATEWAY", "OMNIPOLY_TOKEN")
+"""What these commands read from the environment."""
+
+Gateway = Annotated[str, typer.Option(metavar="HOST:PORT", envvar=VARIABLES[0], help="The gateway to talk to.")]
+Token = Annotated[str, typer.Option(envvar=VARIABLES[1], help="An access token, in place of a sign-in as a guest.")]
+Pin = Annotated[str, typer.Option(help="The PIN of a private table.")]
+Name = Annotated[str, typer.Option(help="The name shown, of a guest.")]
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command to its end. SIGINT and SIGTERM cancel it, so that everything it opened is closed."""
+    try:
+        return asyncio.run(_until_stopped(work))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise typer.Exit(INTERRUPTED) from None
+
+
+async def _until_stopped(work: Coroutine[Any, Any, T]) -> T:
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        return await task
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def connected(gateway: str) -> AsyncIterator[Client]:
+    """A client of a gateway. What the server says no to, or nobody answers, is a ``UserError``."""
+    from omnipoly.client import Client, Refused
+
+    try:
+        client = await Client.connect(gateway)
+    except Refused as refused:
+        raise UserError(f"{gateway}: {refused.sentence}", exit_code=1) from refused
+    async with client:
+        try:
+            yield client
+        except Refused as refused:
+            raise UserError(str(refused), exit_code=1) from refused
+
+
+async def signed_in(client: Client, token: str, name: str) -> Session:
+    """A session: of the token, or a guest's."""
+    return client.with_token(token) if token else await client.sign_in_guest(name)

@@ -1,0 +1,98 @@
+"""What the commands print of a table: lines of its record, a position in brief, places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnipoly.client import record
+from omnipoly.rules.ending import net_worth
+from omnipoly.rules.state import FREE, Away, Out, Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from omnipoly.client.record import Line
+    from omnipoly.rules.state import State
+
+_STYLES = {
+    "turn_started": "bold",
+    "game_ended": "bold green",
+    "seat_out": "bold red",
+    "auction_opened": "cyan",
+    "auction_closed": "cyan",
+    "bid_made": "cyan",
+    "offer_made": "magenta",
+    "offer_closed": "magenta",
+    "paid": "yellow",
+    "card_drawn": "italic",
+}
+_OUT = {Out.BANKRUPT: "bankrupt", Out.LEFT: "left", Out.REMOVED: "removed", Out.GAVE_UP: "gave up"}
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where to print: plain text where nobody looks at a terminal."""
+    from rich.console import Console
+
+    return Console(soft_wrap=True, highlight=False, stderr=stderr)
+
+
+def lines(out: Console, told: Iterable[Line]) -> None:
+    """Print lines of a record."""
+    from rich.markup import escape
+
+    for line in told:
+        style = _STYLES.get(line.kind, "")
+        text = escape(line.text)
+        out.print(f"[{style}]{text}[/]" if style else text)
+
+
+def position(s: State) -> Table:
+    """Where everybody stands: cash, field, lots, what is the matter with them."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for heading, justify in (("", "left"), ("cash", "right"), ("on", "left"), ("lots", "right"), ("", "left")):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for seat, name in enumerate(s.name):
+        mark = "[bold]»[/] " if seat == s.turn else "  "
+        if s.out[seat] != Out.IN:
+            table.add_row(f"  {escape(name)}", "", "", "", _OUT[Out(s.out[seat])])
+            continue
+        notes = [f"owes {record.money(s, debt.amount)}" for debt in s.debts if debt.debtor == seat]
+        if s.jailed[seat] != FREE:
+            notes.append("in jail")
+        if s.away[seat] != Away.NO:
+            notes.append("away")
+        if s.cards[seat]:
+            notes.append("holds a card" if len(s.cards[seat]) == 1 else f"holds {len(s.cards[seat])} cards")
+        at = escape(record.field(s, s.position[seat]))
+        table.add_row(
+            mark + escape(name), record.money(s, s.cash[seat]), at, str(s.lots[seat]), escape(", ".join(notes))
+        )
+    return table
+
+
+def places(s: State) -> Table:
+    """Who came where, with what."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for heading, justify in (("place", "right"), ("", "left"), ("net worth", "right"), ("", "left")):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for seat in sorted(range(len(s.places)), key=lambda seat: s.places[seat]):
+        out = "" if s.out[seat] == Out.IN else _OUT[Out(s.out[seat])]
+        worth = record.money(s, net_worth(s, seat)) if s.out[seat] == Out.IN else ""
+        table.add_row(str(s.places[seat]), escape(s.name[seat]), worth, out)
+    return table
+
+
+def over(s: State) -> bool:
+    """Whether the game has ended and its seed is published, as far as it has one."""
+    return s.phases[-1] is Phase.OVER and bool(s.seed or not s.commitment or not s.started_ms)
