@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from .codes import Code
 from .draft import clock_now
 from .events import CardMoved, LotMoved, OfferClosed, OfferMade, Paid, Reason
-from .guards import MOST_MONEY, business, lot, owes
+from .guards import MOST_MONEY, business, lot, owes, phase_code
 from .state import Away, Out
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_LOTS = 28
 """Lots on one side of an offer."""
+_OWING = (Code.IN_DEBT, Code.DEBTS_OPEN)
 
 
 def find(s: State, offer: int) -> OpenOffer | None:
@@ -40,10 +41,10 @@ def verify_offer(s: State, seat: int, action: Offer, now_ms: int) -> Code | None
         if len(side.fields) > MOST_LOTS or len(set(side.fields)) < len(side.fields):
             return Code.BAD_REQUEST
     code = business(s, seat)
-    if code is Code.IN_DEBT:
-        # what belongs to an earlier class is said first
-        return _manners(s, seat, to, now_ms) or code
-    code = code or _manners(s, seat, to, now_ms) or _cards(s, seat, give) or _cards(s, to, take)
+    if code is not None and code not in _OWING:
+        return code
+    # debts are of a later class than what manners and cards forbid
+    code = _manners(s, seat, to, now_ms) or _cards(s, seat, give) or _cards(s, to, take) or code
     if code is not None:
         return code
     if owes(s, to):
@@ -142,13 +143,15 @@ def offer(d: Draft, seat: int, action: Offer) -> None:
 def verify_accept(s: State, seat: int, action: Accept, now_ms: int) -> Code | None:
     """CORE-TRADE: everything is checked again; an offer that cannot be met stays open."""
     phase = _accept_window(s, seat)
-    if phase is not None and phase is not Code.IN_DEBT:
+    if phase is not None and phase not in _OWING:
         return phase
     offer = find(s, action.offer)
     if offer is None or offer.receiver != seat:
         return Code.OFFER_GONE
-    if phase is not None or owes(s, offer.proposer):
-        return Code.IN_DEBT
+    if phase is not None:
+        return phase
+    if owes(s, offer.proposer):
+        return Code.DEBTS_OPEN
     return _changed(s, offer) or _payable(s, offer)
 
 
@@ -158,9 +161,7 @@ def _accept_window(s: State, seat: int) -> Code | None:
         return business(s, seat)
     # the turn owner offers, anybody accepts: the window is that of the turn owner
     code = business(s, s.turn)
-    if code is not None and owes(s, seat):
-        return Code.IN_DEBT
-    return code
+    return phase_code(s, seat) if code in _OWING else code
 
 
 def _changed(s: State, offer: OpenOffer) -> Code | None:
@@ -232,6 +233,16 @@ def lapse_with_turn(d: Draft, seat: int) -> None:
         return
     for offer in d.state.offers:
         if seat == (offer.proposer if lapses == "with_turn" else offer.receiver):
+            d.emit(OfferClosed(offer.offer, "lapsed"))
+
+
+def lapse_with_clock(d: Draft, seat: int) -> None:
+    """A clock of the proposer's ran out: an offer that has no clock of its own lapses (RUG-TRADE, RUG-TURN)."""
+    choices = d.state.rules.choices.trade
+    if choices.lapses != "with_turn" or choices.lives_s:
+        return
+    for offer in d.state.offers:
+        if offer.proposer == seat:
             d.emit(OfferClosed(offer.offer, "lapsed"))
 
 
