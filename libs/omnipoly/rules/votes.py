@@ -26,12 +26,17 @@ def electorate(s: State, proposer: str) -> list[int]:
 
 
 def verify_propose_end(s: State, person: str, action: ProposeEnd, now_ms: int) -> Code | None:
-    """Anybody still playing, or the host; not while a vote is open or its cool-down lasts."""
+    """Anybody still playing, or the host; not while a vote is open or its cool-down lasts.
+
+    A paid table has no vote to end (RUG-WIN).
+    """
     if person != s.host:
         if person not in s.holder:
             return Code.NOT_SEATED
         if s.out[s.holder.index(person)] != Out.IN:
             return Code.OUT_OF_GAME
+    if s.options.entry_fee:
+        return Code.BAD_OPTION
     if s.vote is not None:
         return Code.VOTE_OPEN
     for cooldown in s.cooldowns:
@@ -99,7 +104,7 @@ def person_gone(d: Draft, person: str) -> None:
     s = d.state
     if s.vote is None or s.phases[-1] is Phase.OVER:
         return
-    if s.vote.by == person and person != s.host:
+    if s.vote.by == person:
         _close(d, "fallen")
     else:
         _count(d)
