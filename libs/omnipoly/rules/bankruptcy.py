@@ -106,7 +106,10 @@ def _pay_debts(d: Draft, seat: int) -> int:
 
 
 def _bequeath(d: Draft, seat: int, heir: int) -> None:
-    """What is left goes to the heir: lots with their mortgages to a player, free of them to the bank; cards too."""
+    """What is left goes to the heir: lots with their mortgages to a player, free of them to the bank; cards too.
+
+    Where the bank liquidates, cards go under their decks whoever the heir is (RUG-DEBT).
+    """
     s = d.state
     if s.cash[seat]:
         d.emit(Paid(seat, heir, s.cash[seat], Reason.BANKRUPTCY))
@@ -114,8 +117,9 @@ def _bequeath(d: Draft, seat: int, heir: int) -> None:
         for field in s.rules.lots:
             if s.owner[field] == seat:
                 d.emit(LotMoved(field, heir if heir >= 0 else NOBODY, "estate"))
+    inherits_cards = heir >= 0 and not s.rules.takes_at_once
     for card in s.cards[seat]:
-        d.emit(CardMoved(card, seat, heir) if heir >= 0 else CardReturned(seat, card))
+        d.emit(CardMoved(card, seat, heir) if inherits_cards else CardReturned(seat, card))
 
 
 def _pass_credits(d: Draft, seat: int, heir: int) -> None:
