@@ -128,9 +128,15 @@ def add_bot(d: Draft, person: str, action: AddBot) -> None:
 def verify_set_options(s: State, person: str, action: SetOptions, now_ms: int) -> Code | None:
     """TUB-SETUP: the host, within what the edition allows."""
     code = _host_before_start(s, person)
-    if code is None and with_changes(s.rules.game, s.options, action) is None:
+    if code is not None:
+        return code
+    options = with_changes(s.rules.game, s.options, action)
+    if options is None:
         return Code.BAD_OPTION
-    return code
+    # a paid table has no bots, no takeover and no round limit (RUG-WIN)
+    if options.entry_fee and (options.round_limit or options.viewers_take_bots or True in s.bot):
+        return Code.BAD_OPTION
+    return None
 
 
 def set_options(d: Draft, person: str, action: SetOptions) -> None:

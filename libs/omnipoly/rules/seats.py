@@ -69,7 +69,8 @@ def verify_remove(s: State, person: str, action: Remove, now_ms: int) -> Code | 
         return None
     if s.phases[-1] is Phase.LOBBY:
         return Code.BAD_PARTNER if s.holder[seat] == person else None
-    return Code.NOT_AWAY if s.away[seat] == Away.NO else None
+    # who acts is there
+    return Code.NOT_AWAY if s.away[seat] == Away.NO or s.holder[seat] == person else None
 
 
 def remove(d: Draft, person: str, action: Remove) -> None:
@@ -81,15 +82,18 @@ def remove(d: Draft, person: str, action: Remove) -> None:
 
 
 def verify_replace_with_bot(s: State, person: str, action: ReplaceWithBot, now_ms: int) -> Code | None:
-    """The host, for a player who is away (TUB-SUBSTITUTE)."""
+    """The host, for a player who is away (TUB-SUBSTITUTE); a paid table has no bots (RUG-WIN)."""
     if person != s.host:
         return Code.NOT_HOST
+    if s.options.entry_fee:
+        return Code.BAD_OPTION
     seat = action.seat
     if not 0 <= seat < s.seats or s.out[seat] != Out.IN:
         return Code.BAD_PARTNER
     if s.phases[-1] is Phase.LOBBY:
         return Code.WRONG_PHASE
-    return Code.NOT_AWAY if s.bot[seat] or s.away[seat] == Away.NO else None
+    # who acts is there: a host does not hand their own seat over
+    return Code.NOT_AWAY if s.bot[seat] or s.away[seat] == Away.NO or s.holder[seat] == person else None
 
 
 def replace_with_bot(d: Draft, person: str, action: ReplaceWithBot) -> None:
