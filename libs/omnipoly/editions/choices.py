@@ -167,7 +167,7 @@ class PlayChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     deal_lots: Count = 0
     """Lots dealt to each at the start (TUB-DEAL)."""
     deal_lots_from: Count = 9
-    """Seats from which lots are dealt."""
+    """Lots are dealt on the boards that hold so many seats (TUB-DEAL)."""
     train_fare: Amount = 0
     """The fare for each station on the way (LAS-TRAIN); 0: no trains."""
     casino_double_percent: Percent = 25

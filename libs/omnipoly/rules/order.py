@@ -72,10 +72,10 @@ def proceed(d: Draft) -> bool:
 
 
 def _deal(d: Draft) -> None:
-    """Every player is dealt random lots for free, at a table that is large enough (TUB-DEAL)."""
+    """Every player is dealt random lots for free, on a board that is large enough (TUB-DEAL)."""
     s = d.state
     play = s.rules.choices.play
-    if not play.deal_lots or s.seats < play.deal_lots_from:
+    if not play.deal_lots or s.rules.board.players[1] < play.deal_lots_from:
         return
     for number, seat in enumerate(s.order * play.deal_lots, start=1):
         free = [field for field in s.rules.lots if s.owner[field] == NOBODY]
