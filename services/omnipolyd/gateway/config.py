@@ -1,0 +1,47 @@
+"""The gateway's settings."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field, SecretStr
+
+from omnipoly.runtime.config import ServiceSettings
+
+
+class GatewaySettings(ServiceSettings):
+    """Read once from the environment, ``OMNIPOLY_`` before each name.
+
+    The auction, trade and presence services are asked only when their addresses are set; without them bids and offers
+    go straight to the table and nobody's presence is reported.
+    """
+
+    service_name: ClassVar[str] = "gateway"
+
+    port: int = Field(7100, ge=0, le=65535, description="port of the gRPC server; 0: any free one")
+
+    dev: bool = Field(False, description="allow tables set up from positions, scripted dice and driven clocks")
+    editions: str = Field("", description="folder of further edition files; empty: the shipped ones only")
+
+    session_key: SecretStr = Field(
+        SecretStr(""),
+        description="secrets that sign sessions, at least 32 characters each, separated by commas: the first signs, all"
+        " are taken; empty: a new one at each start",
+    )
+    session_key_file: str = Field("", description="file with such secrets, one a line, in place of session_key")
+    session_s: float = Field(43_200, ge=1, le=31_536_000, description="how long a session lives, seconds")
+
+    commands_per_second: float = Field(20, gt=0, le=1_000_000, description="commands of one person a second")
+    commands_burst: int = Field(40, ge=1, le=1_000_000, description="commands of one person at once, after a rest")
+    streams_per_identity: int = Field(8, ge=1, le=100_000, description="streams of one person")
+    followed_tables: int = Field(64, ge=1, le=100_000, description="tables one stream of a person follows")
+    viewers_per_table: int = Field(2000, ge=1, le=1_000_000, description="viewers of one table")
+    open_tables: int = Field(5, ge=1, le=1_000_000, description="tables a person may have open at once")
+
+    heads_every_s: float = Field(2, gt=0, le=60, description="how often the tables shown are compared with the log")
+    progress_after_s: float = Field(15, gt=0, le=600, description="silence after which a stream is told so")
+    reconnect_within_s: float = Field(5, ge=0, le=30, description="over how long clients come back after a drain")
+
+    def configured(self, service: str) -> bool:
+        """Whether the address of a service was set, here or in the environment."""
+        return f"{service}_addr" in self.model_fields_set

@@ -1,0 +1,107 @@
+"""The one way in: every RPC is registered through the door, which finds out who calls, counts, and reads the request.
+
+Messages reach the door as bytes, so that malformed ones are refused in our words and answers may be bytes that stand
+already. What is not registered is answered UNIMPLEMENTED by gRPC itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from . import checks, tokens
+from .callers import Caller
+
+if TYPE_CHECKING:
+    from omnipoly.runtime.app import App
+
+    from .limits import Limits
+    from .tokens import Keys
+
+Unary = Callable[[Any, Caller, float], Awaitable[bytes | Message]]
+"""(request, caller, seconds the caller waits) to the response, as a message or as its bytes."""
+Open = Callable[[Any], Awaitable[Message]]
+"""The same for who has no session yet."""
+Stream = Callable[[Caller, Any], Awaitable[None]]
+"""(caller, context): reads and writes bytes."""
+Follow = Callable[[Any, Caller, Any], Awaitable[None]]
+"""(request, caller, context): writes bytes."""
+
+Context = Any  # grpc.aio's own, or what the interceptors put in its place
+
+
+class Door:
+    """Makes handlers for gRPC."""
+
+    def __init__(self, keys: Keys, limits: Limits) -> None:
+        self._keys = keys
+        self._limits = limits
+
+    def serve(self, app: App, service: str, methods: Mapping[str, grpc.RpcMethodHandler[Any, Any]]) -> None:
+        """Registers the methods of a service, by its full name."""
+        app.serve_generic(grpc.method_handlers_generic_handler(service, dict(methods)), service)
+
+    def unary(self, kind: type[Message], handler: Unary) -> grpc.RpcMethodHandler[Any, Any]:
+        """A call of somebody with a session; counts as a command."""
+
+        async def call(data: bytes, context: Context) -> bytes:
+            caller = self.caller(context)
+            self._limits.command(caller)
+            answer = await handler(checks.parse(kind, data), caller, _timeout_s(context))
+            return answer if isinstance(answer, bytes) else answer.SerializeToString()
+
+        return grpc.unary_unary_rpc_method_handler(call)
+
+    def open(self, kind: type[Message], handler: Open) -> grpc.RpcMethodHandler[Any, Any]:
+        """A call that needs no session."""
+
+        async def call(data: bytes, context: Context) -> bytes:
+            return (await handler(checks.parse(kind, data))).SerializeToString()
+
+        return grpc.unary_unary_rpc_method_handler(call)
+
+    def two_way(self, handler: Stream) -> grpc.RpcMethodHandler[Any, Any]:
+        """A two-way stream of bytes; counts as a stream."""
+
+        async def call(_requests: object, context: Context) -> None:
+            caller = self.caller(context)
+            self._limits.open_stream(caller)
+            try:
+                await handler(caller, context)
+            finally:
+                self._limits.close_stream(caller)
+
+        return grpc.stream_stream_rpc_method_handler(call)
+
+    def follow(self, kind: type[Message], handler: Follow) -> grpc.RpcMethodHandler[Any, Any]:
+        """A stream of bytes that a request opens; counts as a stream and as a command."""
+
+        async def call(data: bytes, context: Context) -> None:
+            caller = self.caller(context)
+            self._limits.command(caller)
+            self._limits.open_stream(caller)
+            try:
+                await handler(checks.parse(kind, data), caller, context)
+            finally:
+                self._limits.close_stream(caller)
+
+        return grpc.unary_stream_rpc_method_handler(call)
+
+    def caller(self, context: Context) -> Caller:
+        """Who calls. Raises ``Failure`` UNAUTHENTICATED."""
+        for key, value in context.invocation_metadata() or ():
+            if key == "authorization" and isinstance(value, str):
+                scheme, _, token = value.partition(" ")
+                if scheme.lower() == "bearer":
+                    return Caller(self._keys.verify(token.strip()))
+        raise tokens.sign_in_required()
+
+
+def _timeout_s(context: Context) -> float:
+    """How long the caller of a plain call waits."""
+    remaining_s = context.time_remaining()
+    return checks.USUAL_S if remaining_s is None else min(float(remaining_s), checks.LONGEST_S)

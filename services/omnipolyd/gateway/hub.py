@@ -1,0 +1,116 @@
+"""What all RPCs of a gateway stand on."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from google.protobuf import duration_pb2
+
+from omnipoly.rules.codes import Code
+from omnipoly.runtime import refusals
+from omnipoly.wire.gen.gateway.v1 import stream_pb2
+
+from . import frames
+
+if TYPE_CHECKING:
+    from omnipoly.runtime.failures import Failure
+
+    from .callers import Caller
+    from .catalogue import Catalogue
+    from .config import GatewaySettings
+    from .limits import Limits
+    from .presence import Presence
+    from .rooms import Rooms
+    from .streams import Stream
+    from .tokens import Keys
+    from .upstream import Upstream
+
+
+class Admitted(NamedTuple):
+    """What somebody may do at a table."""
+
+    seated: bool
+    may_watch: bool
+    """They have a seat, are its host, or are signed in (TUB-VIEWERS)."""
+
+
+_SITS = frozenset(("join", "take_seat"))
+
+
+class Hub:
+    """The parts, and what several of them do together."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        keys: Keys,
+        limits: Limits,
+        catalogue: Catalogue,
+        upstream: Upstream,
+        rooms: Rooms,
+        presence: Presence,
+    ) -> None:
+        self.settings = settings
+        self.keys = keys
+        self.limits = limits
+        self.catalogue = catalogue
+        self.upstream = upstream
+        self.rooms = rooms
+        self.presence = presence
+        self.streams: set[Stream] = set()
+        self._streams_gone = asyncio.Event()
+
+    async def act(
+        self, caller: Caller, kind: str, table: str, body: bytes, timeout_s: float, traceparent: str = ""
+    ) -> Any:
+        """Carries a command and shows what it led to; the table's ``ActResponse``. Raises ``Failure``."""
+        answer = await self.upstream.act(kind, table, body, timeout_s, traceparent)
+        self.rooms.take(table, answer)
+        if kind in _SITS and not caller.bots:
+            room = self.rooms.find(table)
+            if room is not None:
+                room.sit(caller.person)
+            self.presence.sit(caller.person, table)
+        return answer
+
+    async def admit(self, caller: Caller, table: str, pin: str, timeout_s: float) -> Admitted:
+        """Asks the table to let somebody in. Raises ``Failure`` when it does not; the platform's bots may see all."""
+        if caller.bots:
+            return Admitted(seated=False, may_watch=True)
+        answer = await self.upstream.admit(table, caller.identity, pin, timeout_s)
+        seated = answer.seat >= 0
+        return Admitted(seated, seated or answer.host or not caller.guest)
+
+    def called(self, caller: Caller, table: str, *, seated: bool) -> None:
+        """A plain call about a table was answered: that counts as being there for a while."""
+        if seated and not caller.bots:
+            self.presence.called(caller.person, table)
+
+    def opened(self, stream: Stream) -> None:
+        """A stream has begun."""
+        self.streams.add(stream)
+        self._streams_gone.clear()
+
+    def closed(self, stream: Stream) -> None:
+        """It has ended."""
+        self.streams.discard(stream)
+        if not self.streams:
+            self._streams_gone.set()
+
+    async def drain(self) -> None:
+        """Sends every stream elsewhere, spread over a while, and returns when all have ended."""
+        within_ms = self.settings.reconnect_within_s * 1000
+        for stream in tuple(self.streams):
+            after = duration_pb2.Duration()
+            after.FromMilliseconds(round(random.uniform(0, within_ms)))
+            message = stream_pb2.Reconnect(after=after, reason=stream_pb2.Reconnect.REASON_DRAINING)
+            stream.move(frames.field(frames.RECONNECT, message.SerializeToString()))
+        if self.streams:
+            await self._streams_gone.wait()
+
+
+def watching_refused() -> Failure:
+    """The refusal of a guest who has no seat: watching needs a sign-in (TUB-VIEWERS)."""
+    return refusals.failure(Code.SIGN_IN_REQUIRED, "Watching needs a sign-in that is not a guest's.")

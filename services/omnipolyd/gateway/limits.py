@@ -1,0 +1,124 @@
+"""How much one person may ask for: commands a second, streams at once. In memory, for this gateway alone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from google.protobuf import duration_pb2
+
+from omnipoly.rules.codes import Code
+from omnipoly.runtime import refusals
+from omnipoly.runtime.server import MAX_ANSWER_BYTES
+from omnipoly.wire.gen.gateway.v1 import sessions_pb2
+
+from .checks import COMMAND_BYTES, MESSAGE_BYTES
+
+if TYPE_CHECKING:
+    from .callers import Caller
+    from .config import GatewaySettings
+
+QUEUE = 256
+"""Messages that may wait for a slow stream."""
+HISTORY_PAGE = 200
+LOTS_PER_SIDE = 28
+CHAT_CHARACTERS = 300
+CHAT_LINES_PER_SECOND = 1
+CHAT_LINES_KEPT = 200
+PIN_TRIES = 5
+PIN_WINDOW_S = 600
+
+FORGET_S = 60.0
+"""A person is forgotten after it: long enough for any bucket of sane settings to be full again."""
+
+
+class _Person:
+    """What is counted of a person."""
+
+    __slots__ = ("at", "streams", "tokens")
+
+    def __init__(self, tokens: float, at: float) -> None:
+        self.tokens = tokens
+        self.at = at
+        self.streams = 0
+
+
+class Limits:
+    """Counts by person; the platform's bots are not counted."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self._settings = settings
+        self._rate = settings.commands_per_second
+        self._burst = float(settings.commands_burst)
+        self._persons: dict[str, _Person] = {}
+        self._loop = asyncio.get_running_loop()
+        self._swept = self._loop.time()
+
+    def command(self, caller: Caller) -> None:
+        """Counts a command. Raises ``Failure`` ``rate_limited`` with the time until the next one."""
+        if caller.bots:
+            return
+        now = self._loop.time()
+        person = self._person(caller.person, now)
+        tokens = min(self._burst, person.tokens + (now - person.at) * self._rate)
+        person.at = now
+        if tokens < 1:
+            person.tokens = tokens
+            raise refusals.failure(Code.RATE_LIMITED, retry_after_s=(1 - tokens) / self._rate)
+        person.tokens = tokens - 1
+
+    def open_stream(self, caller: Caller) -> None:
+        """Counts a stream; each is to be given back with ``close_stream``. Raises ``Failure`` ``rate_limited``."""
+        if caller.bots:
+            return
+        person = self._person(caller.person, self._loop.time())
+        if person.streams >= self._settings.streams_per_identity:
+            raise refusals.failure(
+                Code.RATE_LIMITED,
+                f"One person has at most {self._settings.streams_per_identity} streams.",
+                retry_after_s=1,
+            )
+        person.streams += 1
+
+    def close_stream(self, caller: Caller) -> None:
+        """Gives a stream back."""
+        person = self._persons.get(caller.person)
+        if person is not None and person.streams:
+            person.streams -= 1
+
+    def _person(self, key: str, now: float) -> _Person:
+        person = self._persons.get(key)
+        if person is None:
+            if now - self._swept > FORGET_S:
+                self._sweep(now)
+            person = self._persons[key] = _Person(self._burst, now)
+        return person
+
+    def _sweep(self, now: float) -> None:
+        self._swept = now
+        full_s = max(FORGET_S, self._burst / self._rate)
+        for key in [key for key, one in self._persons.items() if not one.streams and now - one.at > full_s]:
+            del self._persons[key]
+
+    def message(self) -> sessions_pb2.Limits:
+        """What the server bounds, for clients."""
+        settings = self._settings
+        return sessions_pb2.Limits(
+            message_in_bytes=MESSAGE_BYTES,
+            message_out_bytes=MAX_ANSWER_BYTES,
+            command_bytes=COMMAND_BYTES,
+            streams_per_identity=settings.streams_per_identity,
+            streams_per_connection=settings.max_concurrent_streams,
+            commands_per_second=round(settings.commands_per_second),
+            commands_burst=settings.commands_burst,
+            open_tables_per_identity=settings.open_tables,
+            viewers_per_table=settings.viewers_per_table,
+            lots_per_side=LOTS_PER_SIDE,
+            history_page=HISTORY_PAGE,
+            chat_characters=CHAT_CHARACTERS,
+            chat_lines_per_second=CHAT_LINES_PER_SECOND,
+            chat_lines_kept=CHAT_LINES_KEPT,
+            pin_tries=PIN_TRIES,
+            pin_window=duration_pb2.Duration(seconds=PIN_WINDOW_S),
+            stream_queue=QUEUE,
+        )

@@ -1,0 +1,419 @@
+"""One followed table: what it has shown, who follows it, and how both stay in step with the log.
+
+Commits come from three sides: answers to commands of this gateway, published messages, and pages fetched where there
+is a gap. All go by version: older than shown is ignored, the next is shown, beyond it the gap is fetched. A new epoch
+makes everything shown void: all followers get a fresh snapshot.
+
+A follower is either *live*, so that whatever the room shows next is all it needs, or on its way there; between the last
+look at the room's version and becoming live nothing is awaited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import DecodeError
+from prometheus_client import Counter
+
+from omnipoly.rules.codes import Code
+from omnipoly.runtime import logging
+from omnipoly.runtime.failures import Failure
+from omnipoly.wire.gen.gateway.v1 import stream_pb2
+
+from . import frames
+
+if TYPE_CHECKING:
+    from .outlet import Follower
+    from .upstream import Upstream
+
+log = logging.get(__name__)
+
+BUFFER = 256
+"""Commits kept for those who come back."""
+MISSED = 200
+"""Who has missed more than this gets a snapshot: one page of commits."""
+FAR = 1000
+"""A gap beyond this is not fetched: all followers get a snapshot."""
+PICTURE_AGE = 16
+"""A picture serves newcomers until it is so many commits old."""
+RETRY_S = 0.25
+LONGEST_RETRY_S = 2.0
+
+GAPS = Counter("omnipoly_gateway_gaps_total", "Gaps in a table's commits that were fetched.")
+SNAPSHOTS = Counter("omnipoly_gateway_snapshots_total", "Snapshots sent to streams.")
+EPOCHS = Counter("omnipoly_gateway_epochs_total", "Tables whose epoch rose while they were followed.")
+
+
+class Room:
+    """A table as this gateway shows it; lives as long as somebody follows it."""
+
+    opened: asyncio.Future[None]
+    """Done once what is published is heard here; nobody is let in before."""
+
+    def __init__(self, table: str, upstream: Upstream) -> None:
+        self.table = table
+        self.known = False
+        """Version and epoch are those of the log, or were a moment ago."""
+        self.version = 0
+        self.epoch = 0
+        self.followers: dict[Follower, None] = {}
+        self.shown_at = 0.0
+        """When something was last shown, by the event loop's clock."""
+        self._live: dict[Follower, None] = {}
+        self._players: dict[str, list[Follower]] = {}
+        """Followers that get prompts, by person."""
+        self._upstream = upstream
+        self._loop = asyncio.get_running_loop()
+        self._buffer: deque[bytes] = deque(maxlen=BUFFER)
+        """Ready-made messages of the last commits, up to ``version``."""
+        self._ahead: dict[int, bytes] = {}
+        self._wanted = 0
+        """The highest version heard of in this epoch."""
+        self._filling: asyncio.Task[None] | None = None
+        self._picture: tuple[int, bytes] | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._holding: dict[Follower, None] = {}
+        self._prompts: dict[int, list[tuple[str, bytes]]] = {}
+        self._prompted: deque[int] = deque(maxlen=64)
+        self._asking: dict[str, asyncio.Task[None]] = {}
+
+    def close(self) -> None:
+        """Nobody follows it any more."""
+        for task in (self._filling, self._reading, *self._asking.values()):
+            if task is not None:
+                task.cancel()
+
+    # --- Commits
+
+    def take(self, commit: bytes) -> None:
+        """A commit of this table, from wherever. Bytes that are no commit are ignored, and the gap is found."""
+        try:
+            version, epoch = frames.head(commit)
+        except DecodeError:
+            log.warning("no_commit", table=self.table, size_bytes=len(commit))
+            return
+        if epoch != self.epoch and self.known:
+            if epoch > self.epoch:
+                self._new_epoch(epoch)
+            return
+        if not self.known:
+            if len(self._ahead) < BUFFER:
+                self._ahead[version] = commit
+            return
+        if version == self.version + 1:
+            self._show(version, commit)
+            if self._ahead:
+                self._show_ahead()
+        elif version > self.version:
+            if len(self._ahead) < BUFFER:
+                self._ahead[version] = commit
+            self.look(version, epoch)
+
+    def look(self, version: int, epoch: int) -> None:
+        """The log is said to be at ``version``: what is missing here is fetched."""
+        if not self.known or epoch < self.epoch:
+            return
+        if epoch > self.epoch:
+            self._new_epoch(epoch)
+        elif version > self.version:
+            self._wanted = max(self._wanted, version)
+            if self._filling is None:
+                self._filling = self._loop.create_task(self._fill(), name="room-fill")
+
+    def _show(self, version: int, commit: bytes) -> None:
+        data = frames.commit(commit)
+        self.version = version
+        self.shown_at = self._loop.time()
+        self._buffer.append(data)
+        for follower in tuple(self._live):
+            follower.outlet.push(follower, data)
+        if self._prompts:
+            self._show_prompts()
+        if self._holding:
+            self._release()
+
+    def _show_ahead(self) -> None:
+        while (commit := self._ahead.pop(self.version + 1, None)) is not None:
+            self._show(self.version + 1, commit)
+        if self._ahead:
+            for version in [version for version in self._ahead if version <= self.version]:
+                del self._ahead[version]
+
+    async def _fill(self) -> None:
+        """Fetches what is missing, until there is nothing more to fetch."""
+        pause_s = RETRY_S
+        try:
+            while self.known and self._wanted > self.version:
+                if self._wanted - self.version > FAR:
+                    self._start_anew()
+                    return
+                epoch, before = self.epoch, self.version
+                try:
+                    page = await self._upstream.commits(self.table, before, MISSED)
+                except Failure as failure:
+                    log.info("gap_not_filled", table=self.table, cause=str(failure))
+                else:
+                    if page.epoch > self.epoch:
+                        self._new_epoch(page.epoch)
+                        return
+                    if epoch == self.epoch and page.epoch == epoch:
+                        for commit in page.commits:
+                            self.take(commit)
+                    if self.version > before:
+                        GAPS.inc()
+                        pause_s = RETRY_S
+                        self.ask_all()
+                        continue
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1))
+                pause_s = min(2 * pause_s, LONGEST_RETRY_S)
+        finally:
+            self._filling = None
+
+    def _new_epoch(self, epoch: int) -> None:
+        """The log has another history now: nothing shown holds any more."""
+        EPOCHS.inc()
+        log.info("epoch_rose", table=self.table, old=self.epoch, new=epoch)
+        self.epoch = epoch
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        """Everybody gets a snapshot; the room learns from it where the log is."""
+        self.known = False
+        self._buffer.clear()
+        self._ahead.clear()
+        self._prompts.clear()
+        self._prompted.clear()
+        self._picture = None
+        self._wanted = 0
+        for follower in tuple(self._live):
+            follower.outlet.fall_behind(follower)
+
+    def _learn(self, version: int, epoch: int, last: Iterable[bytes] = ()) -> None:
+        """Where the log is, when the room did not know; with the last commits up to there."""
+        self.known = True
+        self.version, self.epoch = version, epoch
+        self._buffer.clear()
+        self._buffer.extend(frames.commit(commit) for commit in last)
+        waiting, self._ahead = sorted(self._ahead.items()), {}
+        for _, commit in waiting:
+            self.take(commit)
+
+    # --- Followers
+
+    @property
+    def viewers(self) -> int:
+        """How many follow without a seat."""
+        return sum(not follower.seated for follower in self.followers)
+
+    def join(self, follower: Follower) -> None:
+        """Somebody will follow; ``enter`` brings them in."""
+        self.followers[follower] = None
+        if follower.plays:
+            self._players.setdefault(follower.caller.person, []).append(follower)
+
+    def leave(self, follower: Follower) -> None:
+        """Somebody follows no more; answers they waited for go out as they are."""
+        if follower not in self.followers:
+            return
+        del self.followers[follower]
+        if follower.plays:
+            players = self._players[follower.caller.person]
+            players.remove(follower)
+            if not players:
+                del self._players[follower.caller.person]
+        self.drop(follower)
+        self._holding.pop(follower, None)
+        follower.outlet.forget(follower)
+        follower.outlet.release(follower, 2**63)
+
+    def sit(self, person: str) -> None:
+        """A person has taken a seat: their streams get prompts from now on."""
+        for follower in self._players.get(person, ()):
+            follower.seated = True
+
+    def drop(self, follower: Follower) -> None:
+        """Shows a follower nothing until they enter again."""
+        follower.live = False
+        self._live.pop(follower, None)
+
+    async def enter(self, follower: Follower, resume: stream_pb2.Resume | None = None) -> None:
+        """Brings a follower to where the room is: by what they missed, or by a snapshot. Raises ``Failure``."""
+        await asyncio.shield(self.opened)
+        if resume is not None and resume.version > 0 and await self._covered(resume.version, resume.epoch):
+            self._begin(follower, resume.version)
+            return
+        while True:
+            version, snapshot = await self._snapshot()
+            if self._covers(version):
+                SNAPSHOTS.inc()
+                self._begin(follower, version, snapshot)
+                return
+            self._picture = None
+
+    def answer(self, follower: Follower, version: int, data: bytes) -> None:
+        """Sends an answer behind the commits up to ``version``."""
+        if follower.live and self.version >= version and not follower.held:
+            follower.outlet.answer(data)
+        else:
+            follower.outlet.hold(follower, version, data)
+            self._holding[follower] = None
+
+    def _begin(self, follower: Follower, version: int, snapshot: bytes | None = None) -> None:
+        """Sends what lies between ``version`` and the room's, then everything as it comes."""
+        if follower not in self.followers:
+            return
+        outlet = follower.outlet
+        outlet.behind.pop(follower, None)
+        follower.live = True
+        self._live[follower] = None
+        first = [] if snapshot is None else [snapshot]
+        missed = list(self._buffer)[len(self._buffer) - (self.version - version) :]
+        for data in (*first, *missed, self.progress()):
+            outlet.push(follower, data)
+            if not follower.live:
+                return  # it fell behind again
+        if follower.held:
+            self._release()
+
+    def _covers(self, version: int) -> bool:
+        return self.known and 0 <= self.version - version <= len(self._buffer)
+
+    async def _covered(self, version: int, epoch: int) -> bool:
+        """Whether what follows ``version`` is here, after a look into the log if that may help."""
+        if self.known and (epoch != self.epoch or self.version - version > MISSED):
+            return False
+        if self._covers(version):
+            return True
+        page = await self._upstream.commits(self.table, version, MISSED)
+        missed = page.version - version
+        if page.epoch != epoch or missed != len(page.commits):
+            return False
+        if not self.known:
+            self._learn(page.version, page.epoch, page.commits)
+        elif self.epoch == epoch:
+            for commit in page.commits:
+                self.take(commit)
+            self._lengthen(version, page.commits)
+        return self._covers(version)
+
+    def _lengthen(self, after: int, commits: Iterable[bytes]) -> None:
+        """Puts commits in front of the buffer that begin at ``after`` + 1, as far as they reach it and it has space."""
+        first = self.version - len(self._buffer) + 1
+        older = [frames.commit(commit) for commit in commits][: max(0, first - after - 1)]
+        space = BUFFER - len(self._buffer)
+        if space and after + len(older) == first - 1:
+            self._buffer.extendleft(reversed(older[-space:]))
+
+    async def _snapshot(self) -> tuple[int, bytes]:
+        """A snapshot that is not too old, and its version; many who ask at once cause one read."""
+        while True:
+            if self.known and self._picture is not None and self.version - self._picture[0] <= PICTURE_AGE:
+                return self._picture
+            if self._reading is None:
+                self._reading = self._loop.create_task(self._read(), name="room-read")
+                self._reading.add_done_callback(_seen)
+            await asyncio.shield(self._reading)
+
+    async def _read(self) -> None:
+        try:
+            answer, version, epoch = await self._upstream.read(self.table, self.version if self.known else 0)
+            if epoch < self.epoch or (self.known and epoch == self.epoch and version < self.version):
+                await asyncio.sleep(RETRY_S)  # an answer from before the epoch rose, or from a replica behind
+                return
+            if not self.known:
+                self._learn(version, epoch)
+            elif epoch > self.epoch:
+                self._new_epoch(epoch)
+                self._learn(version, epoch)
+            elif version > self.version:
+                self.look(version, epoch)
+                if self._filling is not None:
+                    await asyncio.shield(self._filling)
+            if self.epoch == epoch and self.version >= version:
+                resume = stream_pb2.Resume(epoch=epoch, version=version)
+                self._picture = (
+                    version,
+                    frames.field(frames.SNAPSHOT, answer + frames.field(2, resume.SerializeToString())),
+                )
+        finally:
+            self._reading = None
+
+    def progress(self, server_time_ms: int = 0) -> bytes:
+        """Says where the room is."""
+        message = stream_pb2.Progress(
+            table=self.table, version=self.version, resume=stream_pb2.Resume(epoch=self.epoch, version=self.version)
+        )
+        if server_time_ms:
+            message.server_time.FromMilliseconds(server_time_ms)
+        else:
+            message.server_time.GetCurrentTime()
+        return frames.field(frames.PROGRESS, message.SerializeToString())
+
+    def show_progress(self, server_time_ms: int) -> None:
+        """Tells everybody that there is nothing new."""
+        self.shown_at = self._loop.time()
+        data = self.progress(server_time_ms)
+        for follower in tuple(self._live):
+            follower.outlet.push(follower, data)
+
+    def _release(self) -> None:
+        for follower in tuple(self._holding):
+            if follower.live:
+                follower.outlet.release(follower, self.version)
+                if not follower.held:
+                    del self._holding[follower]
+
+    # --- Prompts
+
+    def prompts(self, version: int, prompts: Iterable[tuple[str, bytes]]) -> None:
+        """Decisions that the commit of ``version`` opened for persons: shown once it is."""
+        if version in self._prompted:
+            return
+        self._prompted.append(version)
+        self._prompts[version] = list(prompts)
+        self._show_prompts()
+
+    def _show_prompts(self) -> None:
+        for version in [version for version in self._prompts if version <= self.version]:
+            for person, prompt in self._prompts.pop(version):
+                self.show_prompt(person, prompt)
+        while len(self._prompts) > BUFFER:
+            del self._prompts[next(iter(self._prompts))]
+
+    def show_prompt(self, person: str, prompt: bytes) -> None:
+        """Sends a decision to all streams of its person."""
+        data = frames.field(frames.PROMPT, prompt)
+        for follower in self._players.get(person, ()):
+            if follower.live:
+                follower.outlet.push(follower, data)
+
+    def ask_all(self) -> None:
+        """Asks for the open decisions of all who have a seat: what told of them may be lost."""
+        for person in {one.caller.person for one in self.followers if one.plays and one.seated}:
+            self.ask(person)
+
+    def ask(self, person: str) -> None:
+        """Asks for a person's open decision and shows it."""
+        if person not in self._asking:
+            self._asking[person] = self._loop.create_task(self._ask(person), name="room-ask")
+
+    async def _ask(self, person: str) -> None:
+        try:
+            answer = await self._upstream.legal(self.table, person, self.version)
+            if answer.prompt.prompt_id:
+                self.show_prompt(person, answer.prompt.SerializeToString())
+        except Failure as failure:
+            if failure.reason != Code.NOT_SEATED:
+                log.info("prompt_not_asked", table=self.table, cause=str(failure))
+        finally:
+            del self._asking[person]
+
+
+def _seen(task: asyncio.Task[None]) -> None:
+    """What a shared task raises goes to all who wait for it; that nobody does any more is no fault."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,110 @@
+"""``LobbyService``: editions, and tables before their start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from omnipoly.wire import editions
+from omnipoly.wire.gen.gateway.v1 import lobby_pb2 as pb
+from omnipoly.wire.gen.table.v1 import table_pb2
+
+from . import acting, checks
+from .hub import watching_refused
+
+if TYPE_CHECKING:
+    import grpc
+
+    from .callers import Caller
+    from .door import Door
+    from .hub import Hub
+
+SERVICE = pb.DESCRIPTOR.services_by_name["LobbyService"].full_name
+EDITIONS_PAGE = 256
+TABLES_PAGE = 100
+
+
+class LobbyServicer:
+    """What is no action; actions before the start are ``acting``'s."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def methods(self, door: Door) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """What is answered, by method."""
+        return {
+            **acting.handlers(self._hub, door, SERVICE),
+            "ListEditions": door.unary(pb.ListEditionsRequest, self.ListEditions),
+            "GetEdition": door.unary(pb.GetEditionRequest, self.GetEdition),
+            "CreateTable": door.unary(pb.CreateTableRequest, self.CreateTable),
+            "GetTable": door.unary(pb.GetTableRequest, self.GetTable),
+            "ListTables": door.unary(pb.ListTablesRequest, self.ListTables),
+        }
+
+    async def ListEditions(
+        self, request: pb.ListEditionsRequest, caller: Caller, timeout_s: float
+    ) -> pb.ListEditionsResponse:
+        """A page of what is played here."""
+        checks.page(request.page_size, EDITIONS_PAGE, request.page_token)
+        page, token = self._hub.catalogue.page(request.page_size or EDITIONS_PAGE, request.page_token)
+        return pb.ListEditionsResponse(editions=page, next_page_token=token)
+
+    async def GetEdition(
+        self, request: pb.GetEditionRequest, caller: Caller, timeout_s: float
+    ) -> pb.GetEditionResponse:
+        """One edition."""
+        checks.text("edition", request.edition, 0, 65)
+        checks.digest(request.digest)
+        edition = self._hub.catalogue.find(request.edition, request.digest)
+        return pb.GetEditionResponse(edition=editions.to_proto(edition, with_text=request.with_text))
+
+    async def CreateTable(self, request: pb.CreateTableRequest, caller: Caller, timeout_s: float) -> bytes:
+        """Opens a table. The table's answer is the response."""
+        checks.command_id(request.request_id, "request_id")
+        checks.text("edition", request.edition, 1, 65)
+        checks.new_pin(request.pin)
+        checks.command_size(request.ByteSize())
+        if request.dev and not self._hub.settings.dev:
+            raise checks.bad("dev: this server does not run under --dev.")
+        body = table_pb2.OpenRequest(
+            identity=caller.identity,
+            command_id=request.request_id,
+            edition=request.edition,
+            pin=request.pin,
+            unseated=request.unseated,
+            dev=request.dev,
+        )
+        if request.HasField("options"):
+            body.options.CopyFrom(request.options)
+        body.timeout.FromMilliseconds(max(1, round(timeout_s * 1000)))
+        answer = await self._hub.upstream.ask("Open", f"{caller.person} {request.request_id}", body, timeout_s)
+        if not request.unseated:
+            self._hub.called(caller, table_pb2.OpenResponse.FromString(answer).table, seated=True)
+        return answer
+
+    async def GetTable(self, request: pb.GetTableRequest, caller: Caller, timeout_s: float) -> bytes:
+        """A table's picture. The table's answer is the response."""
+        checks.table(request.table)
+        checks.pin(request.pin)
+        checks.number("at_least", request.at_least)
+        hub = self._hub
+        admitted = await hub.admit(caller, request.table, request.pin, timeout_s)
+        body = table_pb2.ReadRequest(table=request.table, at_least=request.at_least)
+        answer = await hub.upstream.ask("Read", request.table, body, timeout_s)
+        if not admitted.may_watch and table_pb2.ReadResponse.FromString(answer).view.in_play:
+            raise watching_refused()
+        hub.called(caller, request.table, seated=admitted.seated)
+        return answer
+
+    async def ListTables(self, request: pb.ListTablesRequest, caller: Caller, timeout_s: float) -> bytes:
+        """A page of tables. The table's answer is the response."""
+        checks.page(request.page_size, TABLES_PAGE, request.page_token)
+        checks.text("edition", request.edition, 0, 65)
+        body = table_pb2.ListRequest(
+            status=request.status,
+            edition=request.edition,
+            person=caller.person if request.mine else "",
+            open_only=request.open_only,
+            page_size=request.page_size,
+            page_token=request.page_token,
+        )
+        return await self._hub.upstream.ask("List", "list", body, timeout_s)

@@ -1,0 +1,204 @@
+"""A client's stream: the tables it follows, the way out, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import Gauge
+
+from omnipoly.rules.codes import Code
+from omnipoly.runtime import failures, interceptors, logging, refusals
+from omnipoly.runtime.failures import Failure
+from omnipoly.wire.gen.gateway.v1 import stream_pb2
+
+from . import frames, presence, tokens
+from .hub import watching_refused
+from .outlet import Follower, Outlet
+
+if TYPE_CHECKING:
+    from omnipoly.wire.gen.presence.v1 import presence_pb2
+
+    from .callers import Caller
+    from .hub import Hub
+
+log = logging.get(__name__)
+
+ENTER_S = 10.0
+"""How long it may take to bring somebody in."""
+RETRY_S = 1.0
+"""Pause before a stream that is behind is tried again."""
+
+OPEN = Gauge("omnipoly_gateway_streams", "Streams of clients.", ("kind",))
+
+
+class Stream:
+    """A stream; made for one RPC, ended with it."""
+
+    kind = ""
+    plays = False
+
+    def __init__(self, hub: Hub, caller: Caller, context: Any) -> None:
+        self._hub = hub
+        self.caller = caller
+        self._context = context
+        self._loop = asyncio.get_running_loop()
+        self.outlet = Outlet(bots=caller.bots, idle=self._catch_up)
+        self.follows: dict[str, Follower] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+        """What is under way for this stream and will be answered: commands, tables being entered."""
+        self._catching_up: asyncio.Task[None] | None = None
+        self._how: presence_pb2.Status.ValueType = presence.BROKEN
+
+    async def run(self, reading: Coroutine[None, None, None] | None = None) -> None:
+        """Until the stream ends. Raises ``Failure`` when that is not as the client asked."""
+        self._hub.opened(self)
+        open_ = OPEN.labels(self.kind)
+        open_.inc()
+        outlet = self.outlet
+        expiry = self._loop.call_later(
+            max(0.0, self.caller.claims.expires_s - time.time()), outlet.end, tokens.expired()
+        )
+        writer = self._loop.create_task(outlet.write_all(self._context.write), name="stream-writer")
+        writer.add_done_callback(self._ended)
+        reader = None
+        if reading is not None:
+            reader = self._loop.create_task(reading, name="stream-reader")
+            reader.add_done_callback(self._ended)
+        try:
+            await outlet.ended
+            # As asked: what is under way is answered, what waits is written.
+            if reader is not None:
+                reader.cancel()
+            while self.tasks:
+                await asyncio.wait(self.tasks)
+            outlet.close()
+            await writer
+        finally:
+            expiry.cancel()
+            for follower in tuple(self.follows.values()):
+                self.unfollow(follower, self._how)
+            pending = [task for task in (writer, reader, self._catching_up, *self.tasks) if task is not None]
+            for task in pending:
+                task.cancel()
+            self._hub.closed(self)
+            open_.dec()
+            await asyncio.gather(*pending, return_exceptions=True)
+
+    def move(self, data: bytes) -> None:
+        """Sends the client elsewhere and ends the stream once everything is written."""
+        self._how = presence.MOVING
+        self.outlet.answer(data)
+        self.outlet.end()
+
+    def closed(self) -> None:
+        """The client has closed its side: the stream ends once everything is answered."""
+        self._how = presence.CLOSED
+        self.outlet.end()
+
+    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Runs something for the length of the stream."""
+        task = self._loop.create_task(work, name="stream-work")
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """The writer or the reader is done: with a fault of ours, a broken protocol, or because the client has gone."""
+        error = None if task.cancelled() else task.exception()
+        if error is None or interceptors.gone(error):
+            if error is not None:
+                self.outlet.end()
+        elif isinstance(error, Failure):
+            self.outlet.end(error)
+        else:
+            self.outlet.end(interceptors.internal(error, f"stream.{self.kind}", person=self.caller.person))
+
+    # --- Tables
+
+    def follow(self, table: str) -> Follower:
+        """Begins to follow a table; ``enter`` brings its first picture. One already followed begins anew."""
+        old = self.follows.get(table)
+        if old is not None:
+            self.unfollow(old, presence.CLOSED)
+        follower = Follower(self._hub.rooms.open(table), self.outlet, self.caller, plays=self.plays, gone=self.gone)
+        follower.room.join(follower)
+        self.follows[table] = follower
+        return follower
+
+    async def enter(self, follower: Follower, resume: stream_pb2.Resume | None, pin: str) -> None:
+        """Lets a follower in and brings them to where the table is. Raises ``Failure``; then it is followed no more."""
+        hub, room, caller = self._hub, follower.room, self.caller
+        try:
+            async with asyncio.timeout(ENTER_S):
+                admitted = await hub.admit(caller, room.table, pin, ENTER_S)
+                follower.seated = admitted.seated
+                if not admitted.may_watch:
+                    raise watching_refused()
+                if not follower.seated and not caller.bots and room.viewers > hub.settings.viewers_per_table:
+                    raise refusals.failure(Code.VIEWERS_CLOSED, "This table has as many viewers as it may have.")
+                await room.enter(follower, resume)
+        except TimeoutError:
+            self.unfollow(follower)
+            raise failures.unavailable("The table cannot be shown now; try again.") from None
+        except Failure:
+            self.unfollow(follower)
+            raise
+        if self.follows.get(room.table) is follower and not caller.bots:
+            follower.entered = True
+            hub.presence.enter(caller.person, room.table, seated=follower.seated)
+            if self.plays and follower.seated:
+                room.ask(caller.person)
+
+    def unfollow(self, follower: Follower, how: presence_pb2.Status.ValueType = presence.CLOSED) -> None:
+        """Follows a table no more."""
+        table = follower.room.table
+        if self.follows.get(table) is not follower:
+            return
+        self._hub.rooms.leave(follower)
+        self._drop(follower, how)
+
+    def gone(self, follower: Follower) -> None:
+        """The table is kept no longer."""
+        self._drop(follower, presence.CLOSED)
+
+    def _drop(self, follower: Follower, how: presence_pb2.Status.ValueType) -> None:
+        table = follower.room.table
+        if self.follows.get(table) is follower:
+            del self.follows[table]
+            if follower.entered:
+                self._hub.presence.leave(self.caller.person, table, how)
+
+    def _catch_up(self) -> None:
+        """The stream has nothing left to write and tables are behind: brings them back, one after another."""
+        if self._catching_up is None:
+            self._catching_up = self._loop.create_task(self._catch_up_all(), name="stream-catch-up")
+
+    async def _catch_up_all(self) -> None:
+        try:
+            while self.outlet.behind and not self.outlet.queue:
+                follower = next(iter(self.outlet.behind))
+                try:
+                    async with asyncio.timeout(ENTER_S):
+                        await follower.room.enter(follower)
+                except TimeoutError:
+                    log.info("still_behind", table=follower.room.table)
+                except Failure as failure:
+                    if failure.reason in {Code.UNKNOWN_TABLE, Code.TABLE_BROKEN}:
+                        self._hub.rooms.gone(follower.room)
+                        continue
+                    log.info("still_behind", table=follower.room.table, cause=str(failure))
+                    await asyncio.sleep(RETRY_S)
+                else:
+                    if follower.plays and follower.seated:
+                        follower.room.ask(self.caller.person)
+        finally:
+            self._catching_up = None
+
+
+def left(table: str, reason: stream_pb2.Left.Reason.ValueType) -> bytes:
+    """Says that a table is followed no longer."""
+    message = stream_pb2.Left(table=table, reason=reason)
+    return frames.field(frames.LEFT, message.SerializeToString())

@@ -1,0 +1,137 @@
+"""What the gateway asks of other services, as frames; and which way a command takes.
+
+Bids and offers go through the services that are there for them. Those only carry what the table decides, under the
+same command id, so a way that is closed is gone round: the table answers the same whichever way a command came, and
+once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import grpc
+from prometheus_client import Counter
+
+from omnipoly.runtime import logging
+from omnipoly.runtime.failures import Failure
+from omnipoly.wire.gen.auction.v1 import auction_pb2
+from omnipoly.wire.gen.table.v1 import table_pb2
+from omnipoly.wire.gen.trade.v1 import trade_pb2
+
+from . import frames
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from omnipoly.runtime.peers import Peers
+
+log = logging.get(__name__)
+
+SERVICE = "/omnipoly.table.v1.TableService/"
+ACT = SERVICE + "Act"
+CLOSED_S = 5.0
+"""How long a way that failed is gone round before it is tried again."""
+
+ROUNDABOUT = Counter(
+    "omnipoly_gateway_roundabout_total", "Commands that went straight to the table, their own way closed.", ("service",)
+)
+
+
+class _Way(NamedTuple):
+    """The way of a kind of action through another service than the table."""
+
+    service: str
+    method: str
+    answer: type[Message]
+    """Wraps the table's answer in its field ``act``, number 1, as the request wraps what the table gets."""
+
+
+WAYS: dict[str, _Way] = {
+    "bid": _Way("auction", "/omnipoly.auction.v1.AuctionService/Bid", auction_pb2.BidResponse),
+    "pass": _Way("auction", "/omnipoly.auction.v1.AuctionService/Pass", auction_pb2.PassResponse),
+    "offer": _Way("trade", "/omnipoly.trade.v1.TradeService/Propose", trade_pb2.ProposeResponse),
+    "accept": _Way("trade", "/omnipoly.trade.v1.TradeService/Accept", trade_pb2.AcceptResponse),
+    "refuse": _Way("trade", "/omnipoly.trade.v1.TradeService/Refuse", trade_pb2.RefuseResponse),
+    "withdraw": _Way("trade", "/omnipoly.trade.v1.TradeService/Withdraw", trade_pb2.WithdrawResponse),
+}
+"""By kind of action; every other kind goes to the table."""
+
+
+class Upstream:
+    """The services behind the gateway."""
+
+    def __init__(self, tables: Peers, others: dict[str, Peers]) -> None:
+        """others: by name, ``auction`` and ``trade``, as far as they are configured."""
+        self._tables = tables
+        self._others = others
+        self._closed_until = dict.fromkeys(others, 0.0)
+
+    async def ask(self, method: str, key: str, request: Message | bytes, timeout_s: float) -> bytes:
+        """Calls a method of the table service, by its short name, at the replica of ``key``; the answer's bytes.
+
+        Everything that is asked this way may be asked twice: reads change nothing, the rest has a command id. Raises
+        the table's ``Failure``, UNAVAILABLE, DEADLINE_EXCEEDED.
+        """
+        body = request if isinstance(request, bytes) else request.SerializeToString()
+        return await self._tables.call(key, SERVICE + method, body, timeout_s, resend=True)
+
+    async def act(self, kind: str, table: str, body: bytes, timeout_s: float, traceparent: str = "") -> Any:
+        """Carries a command, a serialized ``ActRequest``; the table's ``ActResponse``.
+
+        Raises ``Failure`` as ``ask`` does.
+        """
+        way = WAYS.get(kind)
+        if way is not None and way.service in self._others:
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            if began >= self._closed_until[way.service]:
+                try:
+                    answer: Any = way.answer.FromString(
+                        await self._others[way.service].call(
+                            table, way.method, frames.field(1, body), timeout_s, resend=True, traceparent=traceparent
+                        )
+                    )
+                except Failure as failure:
+                    if failure.status not in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNIMPLEMENTED}:
+                        raise
+                    self._closed_until[way.service] = loop.time() + CLOSED_S
+                    log.warning("way_closed", service=way.service, cause=str(failure), for_s=CLOSED_S)
+                else:
+                    return answer.act
+                timeout_s -= loop.time() - began
+            ROUNDABOUT.labels(way.service).inc()
+        return table_pb2.ActResponse.FromString(
+            await self._tables.call(table, ACT, body, timeout_s, resend=True, traceparent=traceparent)
+        )
+
+    # --- Reads that the fan-out needs
+
+    async def read(self, table: str, at_least: int, timeout_s: float = 10.0) -> tuple[bytes, int, int]:
+        """A table's picture: a serialized ``ReadResponse``, the version and the epoch it shows."""
+        request = table_pb2.ReadRequest(table=table, at_least=at_least)
+        data = await self.ask("Read", table, request, timeout_s)
+        view = table_pb2.ReadResponse.FromString(data).view
+        return data, view.version, view.epoch
+
+    async def commits(self, table: str, after: int, most: int, timeout_s: float = 10.0) -> table_pb2.CommitsResponse:
+        """A page of a table's commits."""
+        request = table_pb2.CommitsRequest(table=table, after=after, page_size=most)
+        return table_pb2.CommitsResponse.FromString(await self.ask("Commits", table, request, timeout_s))
+
+    async def heads(self, tables: list[str], timeout_s: float = 2.0) -> table_pb2.HeadsResponse:
+        """The heads of up to 1000 tables."""
+        request = table_pb2.HeadsRequest(tables=tables)
+        return table_pb2.HeadsResponse.FromString(await self.ask("Heads", "heads", request, timeout_s))
+
+    async def legal(self, table: str, person: str, at_least: int, timeout_s: float = 10.0) -> table_pb2.LegalResponse:
+        """What a person's seat may do."""
+        request = table_pb2.LegalRequest(table=table, person=person, at_least=at_least)
+        return table_pb2.LegalResponse.FromString(await self.ask("Legal", table, request, timeout_s))
+
+    async def admit(self, table: str, identity: Any, pin: str, timeout_s: float = 10.0) -> table_pb2.AdmitResponse:
+        """Whether somebody may follow a table, and as what. Raises ``Failure`` when not."""
+        request = table_pb2.AdmitRequest(
+            table=table, identity=identity, purpose=table_pb2.AdmitRequest.PURPOSE_FOLLOW, pin=pin
+        )
+        return table_pb2.AdmitResponse.FromString(await self.ask("Admit", table, request, timeout_s))
