@@ -22,9 +22,9 @@ from .events import (
     Paid,
     Reason,
 )
-from .guards import MOST_MONEY, phase_code, spend, turn_owner
+from .guards import MOST_MONEY, owes, phase_code, spend, turn_owner
 from .money import take
-from .state import BANK, NOBODY, Out, Phase
+from .state import AUCTION, BANK, LANDED, NOBODY, PLAYING_OUT
 
 if TYPE_CHECKING:
     from .actions import Bid, Buy, Pass
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def verify_buy(s: State, seat: int, action: Buy, now_ms: int) -> Code | None:
     """CORE-BUY: its lander, with the cash in hand; nobody else meanwhile."""
-    return turn_owner(s, seat, Phase.LANDED) or spend(s, seat, s.rules.price[s.position[seat]])
+    return turn_owner(s, seat, LANDED) or spend(s, seat, s.rules.price[s.position[seat]])
 
 
 def buy(d: Draft, seat: int, action: Buy) -> None:
@@ -82,20 +82,25 @@ def high_bidder(s: State) -> int:
 
 
 def candidates(s: State) -> list[int]:
-    """Seats that could still bid, in seating order: in, not passed, not high bidder, with cash for the least bid."""
-    least = least_bid(s, s.lot) + s.rules.choices.debt.keep
+    """Seats that could still bid, in seating order: in, not passed, not high bidder, with cash for the least bid.
+
+    Nor do those bid who owe: of several payers of one card, the others wait while one is liquidated (CORE-DEBT).
+    """
+    least = least_bid(s, s.lot) + s.rules.keep
     high = high_bidder(s)
     return [
         seat
         for seat, out in enumerate(s.out)
-        if out == Out.IN and seat != high and not s.passed >> seat & 1 and s.cash[seat] >= least
+        if not out and seat != high and not s.passed >> seat & 1 and s.cash[seat] >= least and not owes(s, seat)
     ]
 
 
 def _verify_seat(s: State, seat: int, auction: int) -> Code | None:
     """Whether the seat takes part in the auction named (known fault: a late bid must never hit the next lot)."""
-    if s.phases[-1] is not Phase.AUCTION:
-        return Code.AUCTION_CLOSED if 0 < auction <= s.auctions else phase_code(s, seat)
+    if s.phases[-1] is not AUCTION:
+        # beneath a debt it stands still (GLO-CLAIM: a rent may be claimed while it runs)
+        over = auction < s.auctions or s.lot < 0
+        return Code.AUCTION_CLOSED if over and 0 < auction <= s.auctions else phase_code(s, seat)
     if auction != s.auctions:
         return Code.AUCTION_CLOSED
     if s.passed >> seat & 1:
@@ -104,9 +109,9 @@ def _verify_seat(s: State, seat: int, auction: int) -> Code | None:
         return Code.ALREADY_HIGH_BIDDER
     if s.bidder not in (NOBODY, seat):
         return Code.NOT_YOUR_TURN
-    if s.cash[seat] < least_bid(s, s.lot) + s.rules.choices.debt.keep:
+    if s.cash[seat] < least_bid(s, s.lot) + s.rules.keep:
         return Code.ALREADY_PASSED
-    return None
+    return Code.IN_DEBT if owes(s, seat) else None
 
 
 def verify_bid(s: State, seat: int, action: Bid, now_ms: int) -> Code | None:
@@ -140,8 +145,12 @@ def open_auction(d: Draft, field: int, *, decliner: int = NOBODY, forced_by: int
     in_turn = s.rules.choices.auction.kind == "in_turn"
     # bidding in turn leaves the decliner out (GLO-AUCTION), a forced sale its owner (RUG-DEBT)
     mask = 1 << forced_by if forced_by != NOBODY else 1 << decliner if in_turn and decliner != NOBODY else 0
-    least = least_bid_of(s, field) + s.rules.choices.debt.keep
-    able = [seat for seat, out in enumerate(s.out) if out == Out.IN and not mask >> seat & 1 and s.cash[seat] >= least]
+    least = least_bid_of(s, field) + s.rules.keep
+    able = [
+        seat
+        for seat, out in enumerate(s.out)
+        if not out and not mask >> seat & 1 and s.cash[seat] >= least and not owes(s, seat)
+    ]
     if not able:
         return False
     bidder = NOBODY
@@ -178,7 +187,7 @@ def bid(d: Draft, seat: int, action: Bid) -> None:
     s = d.state
     bidder = NOBODY
     if s.bidder != NOBODY:
-        least = action.amount + s.rules.choices.auction.least_step + s.rules.choices.debt.keep
+        least = action.amount + s.rules.choices.auction.least_step + s.rules.keep
         bidder = _next_bidder(s, seat, high=seat, least=least)
     d.emit(BidMade(action.auction, seat, action.amount, bidder, _deadline(s, first=False)))
 
@@ -188,7 +197,7 @@ def pass_(d: Draft, seat: int, action: Pass | None, why: Literal["passed", "cloc
     s = d.state
     bidder = NOBODY
     if s.bidder != NOBODY:
-        least = least_bid(s, s.lot) + s.rules.choices.debt.keep
+        least = least_bid(s, s.lot) + s.rules.keep
         bidder = _next_bidder(s, seat, high=high_bidder(s), least=least)
     d.emit(BidderPassed(s.auctions, seat, why, bidder))
 
@@ -200,7 +209,7 @@ def leave(d: Draft, seat: int) -> None:
     in turn is skipped. Called while the seat still counts as in.
     """
     s = d.state
-    if Phase.AUCTION not in s.phases:
+    if AUCTION not in s.phases:
         return
     was_high = high_bidder(s) == seat
     others = tuple(bid for bid in s.bids if bid.seat != seat)
@@ -213,7 +222,7 @@ def leave(d: Draft, seat: int) -> None:
     if bidder == seat or (bidder != NOBODY and was_high):
         high, last = (others[-1].seat, others[-1].amount) if others else (NOBODY, 0)
         step = s.rules.choices.auction.least_step
-        least = (last + step if others else least_bid_of(s, s.lot)) + s.rules.choices.debt.keep
+        least = (last + step if others else least_bid_of(s, s.lot)) + s.rules.keep
         bidder = _next_bidder(s, seat, high=high, least=least)
     d.emit(BidsFell(s.auctions, seat, bidder, _deadline(s, first=False) if was_high else s.auction_deadline_ms))
 
@@ -224,8 +233,10 @@ def _begin_anew(d: Draft, seat: int) -> None:
     bidder = NOBODY
     mask = 1 << seat | (1 << forced_by if forced_by != NOBODY else 0)
     if s.rules.choices.auction.kind == "in_turn":
-        mask |= 1 << s.turn
-        least = least_bid_of(s, field) + s.rules.choices.debt.keep
+        # a throw is being played out: it is still the turn of the one who declined
+        if PLAYING_OUT in s.phases and forced_by == NOBODY:
+            mask |= 1 << s.turn
+        least = least_bid_of(s, field) + s.rules.keep
         able = [other for other in in_play_order(s, s.turn) if not mask >> other & 1 and s.cash[other] >= least]
         bidder = able[0] if able else NOBODY
     d.emit(AuctionOpened(s.auctions + 1, field, forced_by, bidder, mask, _deadline(s, first=True)))

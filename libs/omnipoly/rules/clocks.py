@@ -45,10 +45,25 @@ def next_deadline_ms(s: State) -> int:
     return earliest
 
 
+def is_due(s: State) -> bool:
+    """Whether something has fallen due by the state's time: ``next_deadline_ms`` for the way of every command."""
+    now = s.now_ms
+    if s.last_move_ms + IDLE_S * 1000 <= now:
+        return s.phases[-1] is not Phase.OVER
+    if s.paused_ms:
+        return False
+    for at in s.deadline_ms:
+        if at and at <= now:
+            return True
+    if s.auction_deadline_ms or s.limit_ms or s.offers or s.vote is not None:
+        return next_deadline_ms(s) <= now
+    return False
+
+
 def play_next(d: Draft) -> bool:
     """Play the first thing that has fallen due by the state's time; whether there was one."""
     s = d.state
-    if next_deadline_ms(s) > s.now_ms or s.phases[-1] is Phase.OVER:
+    if not is_due(s):
         return False
     _, kind, which = min(_due(s))
     if kind == _AUCTION:
@@ -100,14 +115,13 @@ def _auction_over(d: Draft) -> None:
 def _limit_reached(d: Draft) -> None:
     """The turn in play is finished without further throws (GLO-Q-TIME)."""
     d.emit(LimitReached())
-    if d.state.phases[-1] is Phase.THROW:
-        turns.next_turn(d)
 
 
 def _play_for(d: Draft, seat: int) -> None:
     """The safe move for somebody whose clock ran out, who is away from then on (TUB-CLOCK, TUB-AFK)."""
     s = d.state
     presence.go_away(d, seat, Away.MISSED)
+    trade.lapse_with_clock(d, seat)
     d.answered |= 1 << seat
     phase = s.phases[-1]
     if phase is Phase.THROW or phase is Phase.ORDER:

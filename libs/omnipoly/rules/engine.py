@@ -36,7 +36,20 @@ from .draft import Draft
 from .events import Advanced, ChoiceMade, ClocksMoved
 from .guards import turn_owner
 from .invariants import Broken, check
-from .state import NOBODY, Away, Choice, Options, Out, Phase, State
+from .state import (
+    AUCTION,
+    DEBT,
+    LIQUIDATION,
+    LOBBY,
+    NOBODY,
+    ORDER,
+    OVER,
+    PLAYING_OUT,
+    Choice,
+    Options,
+    Phase,
+    State,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -252,35 +265,48 @@ _ANSWERS = frozenset(
     )
 )
 """What answers a prompt: only this starts the next clock (CORE-CLOCK)."""
+_PLAY = {kind: play for kind, (_, play) in BY_SEAT.items()}
+_GOES_ON = [phase in (PLAYING_OUT, DEBT, LIQUIDATION, AUCTION, ORDER) for phase in Phase]
+"""By phase: whether something may follow by itself."""
 _CLOSED = ("closed", "idle", "abandoned")
 
 
 def verify(s: State, actor: str, action: Action, now_ms: int, prompt: int = 0) -> Code | None:
     """Why the action would be refused, or ``None``. ``prompt``, if not 0, is the decision that it answers."""
-    kind = type(action)
-    phase = s.phases[-1]
-    if kind in BY_PERSON:
-        if phase is Phase.OVER and kind not in _PRESENCE:
-            return Code.TABLE_CLOSED if s.ended in _CLOSED else Code.GAME_OVER
-        if phase is Phase.LOBBY and kind in (act_.ProposeEnd, act_.Vote):
-            return Code.WRONG_PHASE if actor in s.holder else Code.NOT_SEATED
-        if s.paused_ms and kind in _STANDS_STILL:
-            return Code.PAUSED
-        return BY_PERSON[kind][0](s, actor, action, now_ms)
+    if type(action) not in BY_SEAT:
+        return _verify_person(s, actor, action, now_ms)
     if actor not in s.holder:
         return Code.NOT_SEATED
-    seat = s.holder.index(actor)
-    if phase is Phase.OVER:
+    return _verify_seat(s, s.holder.index(actor), action, now_ms, prompt)
+
+
+def _verify_seat(s: State, seat: int, action: Action, now_ms: int, prompt: int) -> Code | None:
+    """Of an action in the game."""
+    phase = s.phases[-1]
+    if phase is OVER:
         return Code.TABLE_CLOSED if s.ended in _CLOSED else Code.GAME_OVER
-    if s.out[seat] != Out.IN:
+    if s.out[seat]:
         return Code.OUT_OF_GAME
     if s.paused_ms:
         return Code.PAUSED
     if prompt and prompt != s.prompt[seat]:
         return Code.STALE_PROMPT
-    if phase is Phase.LOBBY:
+    if phase is LOBBY:
         return Code.WRONG_PHASE
-    return BY_SEAT[kind][0](s, seat, action, now_ms)
+    return BY_SEAT[type(action)][0](s, seat, action, now_ms)
+
+
+def _verify_person(s: State, person: str, action: Action, now_ms: int) -> Code | None:
+    """Of an action of a person, whether they sit in the game or not."""
+    kind = type(action)
+    phase = s.phases[-1]
+    if phase is OVER and kind not in _PRESENCE:
+        return Code.TABLE_CLOSED if s.ended in _CLOSED else Code.GAME_OVER
+    if phase is LOBBY and kind in (act_.ProposeEnd, act_.Vote):
+        return Code.WRONG_PHASE if person in s.holder else Code.NOT_SEATED
+    if s.paused_ms and kind in _STANDS_STILL:
+        return Code.PAUSED
+    return BY_PERSON[kind][0](s, person, action, now_ms)
 
 
 def act(d: Draft, actor: str, action: Action, *, now_ms: int, prompt: int = 0) -> Refused | None:
@@ -290,49 +316,60 @@ def act(d: Draft, actor: str, action: Action, *, now_ms: int, prompt: int = 0) -
     events happened whoever asked.
     """
     s = d.state
-    s.now_ms = max(s.now_ms, now_ms)
+    if s.now_ms < now_ms:  # noqa: PLR1730 - max() is a call
+        s.now_ms = now_ms
+    kind = type(action)
+    play = _PLAY.get(kind)
+    if play is None:
+        return _act_as_person(d, actor, action)
+    if clocks.is_due(s) or s.phases[-1] is ORDER:
+        play_due(d, now_ms=now_ms)
+    if actor not in s.holder:
+        return Refused.because(Code.NOT_SEATED)
+    seat = s.holder.index(actor)
+    code = _verify_seat(s, seat, action, s.now_ms, prompt)
+    if code is not None:
+        return Refused.because(code)
+    s.last_move_ms = s.now_ms
+    if s.away[seat]:
+        presence.come_back(d, seat)
+    if kind in _ANSWERS:
+        d.answered |= 1 << seat
+    play(d, seat, action)
+    settle(d)
+    return None
+
+
+def _act_as_person(d: Draft, actor: str, action: Action) -> Refused | None:
+    """An action of a person, whether they sit in the game or not, or of the platform."""
+    s = d.state
     kind = type(action)
     if kind is act_.MoveClocks:
         # before anything falls due: that is what it is for
         d.emit(ClocksMoved(action.by_ms))  # type: ignore[attr-defined]
         return None
-    play_due(d, now_ms=now_ms)
+    play_due(d, now_ms=s.now_ms)
     if kind is act_.Advance:
         _advance(d, action.by_ms)  # type: ignore[attr-defined]
         return None
-    code = verify(s, actor, action, s.now_ms, prompt)
+    code = _verify_person(s, actor, action, s.now_ms)
     if code is not None:
         return Refused.because(code)
-    perform(d, actor, action)
-    return None
-
-
-def perform(d: Draft, actor: str, action: Action) -> None:
-    """Play an action that ``verify`` has accepted."""
-    s = d.state
-    kind = type(action)
-    seat = s.holder.index(actor) if actor in s.holder else NOBODY
-    if kind in _PRESENCE:
-        BY_PERSON[kind][1](d, actor, action)
-    else:
+    if kind not in _PRESENCE:
         if moves(actor):
             s.last_move_ms = s.now_ms
-        if seat != NOBODY and s.away[seat] != Away.NO:
-            presence.come_back(d, seat)
-        if kind in BY_SEAT:
-            if kind in _ANSWERS:
-                d.answered |= 1 << seat
-            BY_SEAT[kind][1](d, seat, action)
-        else:
-            BY_PERSON[kind][1](d, actor, action)
+        if actor in s.holder:
+            presence.come_back(d, s.holder.index(actor))
+    BY_PERSON[kind][1](d, actor, action)
     settle(d)
+    return None
 
 
 def play_due(d: Draft, *, now_ms: int) -> None:
     """Play everything that has fallen due by ``now_ms``, in the order of CORE-CLOCK."""
     s = d.state
     s.now_ms = max(s.now_ms, now_ms)
-    if s.phases[-1] is Phase.ORDER and not s.prompts:
+    if s.phases[-1] is ORDER and not s.prompts:
         settle(d)
     while clocks.play_next(d):
         settle(d)
@@ -355,17 +392,18 @@ def _advance(d: Draft, by_ms: int) -> None:
 def settle(d: Draft) -> None:
     """Everything that follows by itself: until somebody has to decide, with their decision opened."""
     s = d.state
-    while True:
-        phase = s.phases[-1]
-        if phase is Phase.PLAYING_OUT:
+    while _GOES_ON[phase := s.phases[-1]]:
+        if phase is PLAYING_OUT:
             turns.play_out(d)
-        elif (phase is Phase.DEBT and s.rules.takes_at_once) or phase is Phase.LIQUIDATION:
+        elif (phase is DEBT and s.rules.takes_at_once) or phase is LIQUIDATION:
             liquidation.step(d)
-        elif phase is Phase.AUCTION and auctions.finished(s):
+        elif phase is AUCTION and auctions.finished(s):
             auctions.close(d)
-        elif phase is Phase.ORDER and order.proceed(d):
+        elif phase is ORDER and order.proceed(d):
             turns.begin(d, s.order[0], 1)
         else:
             break
-    presence.keep_pause(d)
+    if s.paused_ms or False in s.bot:
+        # without a person at it a table never stands still
+        presence.keep_pause(d)
     asking.ask(d)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .codes import Code
-from .state import Phase
+from .state import DEBT, Phase
 
 if TYPE_CHECKING:
     from .state import State
@@ -52,7 +52,7 @@ def business(s: State, seat: int, *, raises_cash: bool = False) -> Code | None:
     """
     phase = s.phases[-1]
     window = s.rules.choices.play.business
-    if phase is Phase.DEBT:
+    if phase is DEBT:
         if owes(s, seat):
             return None if raises_cash else Code.IN_DEBT
         if window == "any_time":
@@ -68,7 +68,7 @@ def spend(s: State, seat: int, amount: int) -> Code | None:
     left = s.cash[seat] - amount
     if left < 0:
         return Code.INSUFFICIENT_CASH
-    if left < s.rules.choices.debt.keep:
+    if left < s.rules.keep:
         return Code.ZERO_IS_BUST
     return None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .codes import Code
 from .events import DebtClosed, DebtOpened, Paid, Reason
 from .guards import owes, phase_code, spend
-from .state import BANK, Phase
+from .state import BANK, DEBT
 
 if TYPE_CHECKING:
     from .actions import Pay
@@ -52,18 +52,16 @@ def oldest_debt(s: State, seat: int) -> Debt | None:
 
 def verify_debtor(s: State, seat: int) -> Code | None:
     """Whether the seat may answer a debt of its own now."""
-    if s.phases[-1] is not Phase.DEBT:
+    if s.phases[-1] is not DEBT:
         return phase_code(s, seat)
     return None if owes(s, seat) else Code.NO_DEBT
 
 
 def verify_pay(s: State, seat: int, action: Pay, now_ms: int) -> Code | None:
     """CORE-DEBT: exactly enough is enough, or one more where zero is out (LAS-ZERO)."""
-    code = verify_debtor(s, seat)
-    if code is not None:
-        return code
     debt = oldest_debt(s, seat)
-    assert debt is not None
+    if debt is None or s.phases[-1] is not DEBT:
+        return verify_debtor(s, seat)
     return spend(s, seat, debt.amount)
 
 

@@ -19,8 +19,8 @@ from .events import (
 )
 from .guards import spend, turn_owner
 from .money import owe, pay_out, take
-from .ring import Kind
-from .state import BANK, CASINO, FREE, NOBODY, Choice, Phase
+from .ring import LOT_KINDS, Kind
+from .state import BANK, CASINO, CHOICE, FREE, NOBODY, ORDER, THROW, Choice
 
 if TYPE_CHECKING:
     from .actions import ChooseSteps, Roll, Teleport, Travel
@@ -32,9 +32,9 @@ DOUBLES_TO_JAIL = 3
 
 def verify_roll(s: State, seat: int, action: Roll, now_ms: int) -> Code | None:
     """Whether the seat may throw: for the order of play, or its turn (GLO-CLAIM: not while a claim has its moment)."""
-    if s.phases[-1] is Phase.ORDER:
+    if s.phases[-1] is ORDER:
         return None if order.still_throws(s, seat) else Code.NOT_YOUR_TURN
-    code = turn_owner(s, seat, Phase.THROW)
+    code = turn_owner(s, seat, THROW)
     if code is None and s.claims and rent.throw_waits(s, now_ms):
         return Code.TOO_EARLY
     return code
@@ -43,7 +43,7 @@ def verify_roll(s: State, seat: int, action: Roll, now_ms: int) -> Code | None:
 def roll(d: Draft, seat: int, action: Roll | None) -> None:
     """Throw, and play out what follows (CORE-MOVE, CORE-DOUBLE)."""
     s = d.state
-    if s.phases[-1] is Phase.ORDER:
+    if s.phases[-1] is ORDER:
         order.throw(d, seat)
         return
     if s.claims:
@@ -53,7 +53,7 @@ def roll(d: Draft, seat: int, action: Roll | None) -> None:
         return
     number = s.thrown + 1
     dice = d.entropy.throw(number, "walk")
-    if s.rules.choices.turn.speed_die:
+    if s.rules.speed_die:
         _throw_three(d, seat, number, dice)
         return
     d.emit(DiceThrown(seat, number, dice))
@@ -86,7 +86,7 @@ def _throw_three(d: Draft, seat: int, number: int, dice: tuple[int, int]) -> Non
 
 def verify_choose_steps(s: State, seat: int, action: ChooseSteps, now_ms: int) -> Code | None:
     """GLO-Q-CHOICE: the first die, the second, or their sum."""
-    code = turn_owner(s, seat, Phase.CHOICE)
+    code = turn_owner(s, seat, CHOICE)
     if code is None and s.choice is not Choice.STEPS:
         return Code.WRONG_PHASE
     if code is None and action.steps not in step_choices(s):
@@ -109,7 +109,7 @@ def choose_steps(d: Draft, seat: int, action: ChooseSteps) -> None:
 
 def verify_teleport(s: State, seat: int, action: Teleport, now_ms: int) -> Code | None:
     """GLO-Q-TRIPLET: any field there is."""
-    code = turn_owner(s, seat, Phase.CHOICE)
+    code = turn_owner(s, seat, CHOICE)
     if code is None and s.choice is not Choice.TELEPORT:
         return Code.WRONG_PHASE
     if code is None and not 0 <= action.field < s.rules.fields_n:
@@ -127,7 +127,7 @@ def teleport(d: Draft, seat: int, action: Teleport) -> None:
 
 def verify_travel(s: State, seat: int, action: Travel, now_ms: int) -> Code | None:
     """LAS-TRAIN: to another station, with the fare in hand."""
-    code = turn_owner(s, seat, Phase.CHOICE)
+    code = turn_owner(s, seat, CHOICE)
     if code is not None:
         return code
     if s.choice is not Choice.TRAVEL:
@@ -166,11 +166,12 @@ def walk(d: Draft, seat: int, steps: int) -> None:
     """Walk forward and play out the field (CORE-MOVE)."""
     s = d.state
     n = s.rules.fields_n
-    target = s.position[seat] + steps
+    origin = s.position[seat]
+    target = origin + steps
     if target >= n:
         go(d, seat, target - n, "walk", lap=True)
     else:
-        d.emit(Moved(seat, s.position[seat], target, "walk", lap=False))
+        d.emit(Moved(seat, origin, target, "walk", False))
     land(d, seat)
 
 
@@ -218,11 +219,12 @@ def land(d: Draft, seat: int, *, by_card: bool = False, nearest: bool = False) -
     s = d.state
     field = s.position[seat]
     kind = s.rules.kind[field]
-    if kind <= Kind.UTILITY and kind is not Kind.START:
-        if s.owner[field] == NOBODY:
+    if LOT_KINDS[kind]:
+        owner = s.owner[field]
+        if owner == NOBODY:
             d.emit(LotOffered(seat, field))
-        else:
-            rent.fall_due(d, seat, field, by_card=by_card, nearest=nearest)
+        elif owner != seat and not s.mortgaged[field]:
+            rent.fall_due(d, seat, field, by_card, nearest)
     elif kind is Kind.DECK:
         cards.draw(d, seat, s.rules.fields[field].deck)
     elif kind is Kind.GO_TO_JAIL:

@@ -40,7 +40,10 @@ def disconnect(d: Draft, person: str, action: Disconnect) -> None:
 
 
 def go_away(d: Draft, seat: int, why: Away) -> None:
-    """From now on short clocks: the open decision and offers at the seat keep the lesser of what is left and 2 s."""
+    """From now on short clocks: the open decision keeps the lesser of what is left and 2 s (TUB-AFK).
+
+    So do offers that lie at the seat, where they live by a clock of their own alone (TUB-TRADE).
+    """
     s = d.state
     if s.bot[seat] or s.away[seat] != Away.NO:
         return
@@ -48,9 +51,10 @@ def go_away(d: Draft, seat: int, why: Away) -> None:
     limit = clock_now(s) + s.rules.choices.play.away_clock_s * 1000
     if s.deadline_ms[seat] > limit:
         d.emit(Shortened(seat, limit))
-    for offer in s.offers:
-        if offer.receiver == seat and offer.deadline_ms > limit:
-            d.emit(OfferShortened(offer.offer, limit))
+    if s.rules.choices.trade.lapses == "by_clock":
+        for offer in s.offers:
+            if offer.receiver == seat and offer.deadline_ms > limit:
+                d.emit(OfferShortened(offer.offer, limit))
 
 
 def come_back(d: Draft, seat: int) -> None:
@@ -69,7 +73,7 @@ def keep_pause(d: Draft) -> None:
         return
     persons = False
     for seat, is_bot in enumerate(s.bot):
-        if not is_bot and s.out[seat] == Out.IN:
+        if not is_bot and not s.out[seat]:
             if s.connected[seat]:
                 persons = False
                 break

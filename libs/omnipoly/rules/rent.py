@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .codes import Code
 from .events import DiceThrown, Reason, RentClaimable, RentClaimed, RentLapsed
 from .money import owe
-from .ring import Kind
+from .ring import STREET, Kind
 from .state import FACTORY, Away
 
 if TYPE_CHECKING:
@@ -22,31 +22,21 @@ def street_rent(s: State, field: int) -> int:
     "Bare" is said of the field itself, whatever stands in the rest of its set; mortgaged lots count as held
     (CORE-RENT-SET).
     """
+    rules = s.rules
     level = s.level[field]
     if level == FACTORY:
         return 0
     if level:
-        return row_rent(s, field, level)
-    rules = s.rules
+        return rules.rents[field][level]
     group = rules.set_of[field]
     held = s.held[s.owner[field] * rules.sets_n + group]
-    bare = row_rent(s, field, 0)
+    bare = rules.rents[field][0]
     if held == rules.set_size[group]:
         return bare * rules.choices.rent.bare_set_factor
     percent = rules.board.part_set_percent
     if percent and held > 1:
         return bare * (100 + percent * (held - 1)) // 100
     return bare
-
-
-def row_rent(s: State, field: int, level: int) -> int:
-    """One row of a street's rent table: bare, 1-4 houses, hotel; of the table or computed from the price (RUG-RENT)."""
-    rents = s.rules.rents[field]
-    if rents:
-        return rents[level]
-    rent = s.rules.choices.rent
-    bare = max((s.rules.price[field] * rent.of_price_percent + 50) // 100, rent.of_price_least)
-    return bare * rent.of_price_factors[level]
 
 
 def transport_rent(s: State, field: int) -> int:
@@ -66,15 +56,13 @@ def _held(s: State, field: int) -> int:
     return s.held[s.owner[field] * rules.sets_n + rules.set_of[field]]
 
 
-def fall_due(d: Draft, seat: int, field: int, *, by_card: bool, nearest: bool) -> None:
-    """Somebody stands on a lot that another owns: what they owe (CORE-RENT, CORE-RENT-CARD, CORE-RENT-UTILITY)."""
+def fall_due(d: Draft, seat: int, field: int, by_card: bool, nearest: bool) -> None:
+    """Somebody stands on another's unmortgaged lot: what they owe (CORE-RENT, CORE-RENT-CARD, CORE-RENT-UTILITY)."""
     s = d.state
     owner = s.owner[field]
-    if owner == seat or s.mortgaged[field]:
-        return
     choices = s.rules.choices.rent
     kind = s.rules.kind[field]
-    if kind is Kind.STREET:
+    if kind is STREET:
         amount = street_rent(s, field)
     elif kind is Kind.TRANSPORT:
         amount = transport_rent(s, field)

@@ -8,7 +8,7 @@ from . import ending, jail, movement, rent, trade
 from .events import Reason, ThrowPlayed, TurnStarted
 from .guards import turn_owner
 from .money import pay_out
-from .state import FACTORY, Out, Phase
+from .state import FACTORY, MOVED
 
 if TYPE_CHECKING:
     from .actions import EndTurn
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def verify_end_turn(s: State, seat: int, action: EndTurn, now_ms: int) -> Code | None:
     """A turn ends once the throw is played out and no further one is due."""
-    return turn_owner(s, seat, Phase.MOVED)
+    return turn_owner(s, seat, MOVED)
 
 
 def end_turn(d: Draft, seat: int, action: EndTurn | None) -> None:
@@ -41,14 +41,14 @@ def play_out(d: Draft) -> None:
         return
     elif s.again and not s.time_up:
         d.emit(ThrowPlayed(seat, again=True))
-    elif s.rules.choices.turn.end == "by_itself":
+    elif s.rules.ends_by_itself:
         next_turn(d)
     else:
         d.emit(ThrowPlayed(seat, again=False))
 
 
 def next_turn(d: Draft) -> None:
-    """The turn of the next seat in order of play still in; the round rises from last to first (CORE-NEXT, CORE-LIMIT)."""
+    """The turn of the next seat still in, by order of play; rounds rise from last to first (CORE-NEXT, CORE-LIMIT)."""
     s = d.state
     order = s.order
     n = len(order)
@@ -58,15 +58,19 @@ def next_turn(d: Draft) -> None:
         at += 1
         if at == n:
             at = 0
-        if out[order[at]] == Out.IN:
+        if not out[order[at]]:
             break
-    rounds = s.round + (at <= before)
+    rounds = s.round
+    limit_reached = False
+    if at <= before:
+        rounds += 1
+        limit_reached = rounds > s.rules.round_limit(s.seats, s.options.round_limit)
     if s.offers:
         trade.lapse_with_turn(d, order[before])
     if s.time_up:
         rent.lapse(d)
         ending.end(d, "time_limit")
-    elif rounds > s.rules.round_limit(s.seats, s.options.round_limit):
+    elif limit_reached:
         ending.end(d, "round_limit")
     else:
         begin(d, order[at], rounds)

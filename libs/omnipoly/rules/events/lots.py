@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ..actions import Side
-from ..state import FACTORY, NOBODY, LastBid, OpenOffer, Phase, Wait
+from ..state import AUCTION, FACTORY, LANDED, NOBODY, LastBid, OpenOffer, Wait, without
 from .base import Event
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class LotOffered(Event, frozen=True, gc=False, tag="lot_offered"):
     field: int
 
     def apply(self, s: State) -> None:
-        s.phases = (*s.phases, Phase.LANDED)
+        s.phases = (*s.phases, LANDED)
 
 
 class LotAnswered(Event, frozen=True, gc=False, tag="lot_answered"):
@@ -30,7 +30,7 @@ class LotAnswered(Event, frozen=True, gc=False, tag="lot_answered"):
     how: Literal["bought", "declined", "void"]
 
     def apply(self, s: State) -> None:
-        s.phases = tuple(phase for phase in s.phases if phase is not Phase.LANDED)
+        s.phases = without(s.phases, LANDED)
 
 
 class LotMoved(Event, frozen=True, gc=False, tag="lot_moved"):
@@ -120,12 +120,12 @@ class AuctionOpened(Event, frozen=True, gc=False, tag="auction_opened"):
         s.passed = self.out_mask
         s.bidder = self.bidder
         s.auction_deadline_ms = self.deadline_ms
-        if Phase.AUCTION not in s.phases:
-            s.phases = (*s.phases, Phase.AUCTION)
+        if AUCTION not in s.phases:
+            s.phases = (*s.phases, AUCTION)
         else:
             # an auction that begins anew asks everybody anew
             for seat, asked in enumerate(s.asked):
-                if asked == Phase.AUCTION:
+                if asked == AUCTION:
                     s.prompt[seat] = s.deadline_ms[seat] = 0
 
 
@@ -189,9 +189,9 @@ class AuctionClosed(Event, frozen=True, gc=False, tag="auction_closed"):
         s.passed = 0
         s.bidder = NOBODY
         s.auction_deadline_ms = 0
-        s.phases = tuple(phase for phase in s.phases if phase is not Phase.AUCTION)
+        s.phases = without(s.phases, AUCTION)
         for seat, asked in enumerate(s.asked):
-            if asked == Phase.AUCTION:
+            if asked == AUCTION:
                 s.prompt[seat] = s.deadline_ms[seat] = 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ..state import BANK, NOBODY, Claim, Debt, Phase
+from ..state import BANK, DEBT, LIQUIDATION, NOBODY, Claim, Debt, without
 from .base import Event, Reason
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class DebtOpened(Event, frozen=True, gc=False, tag="debt_opened"):
 
     def apply(self, s: State) -> None:
         if not s.debts:
-            s.phases = (*s.phases, Phase.DEBT)
+            s.phases = (*s.phases, DEBT)
         s.debts_n = self.debt
         s.debts = (*s.debts, Debt(self.debt, self.debtor, self.creditor, self.amount, self.reason))
 
@@ -62,7 +62,7 @@ class DebtClosed(Event, frozen=True, gc=False, tag="debt_closed"):
         debts = s.debts
         s.debts = () if len(debts) == 1 else tuple(debt for debt in debts if debt.debt != self.debt)
         if not s.debts:
-            s.phases = tuple(phase for phase in s.phases if phase is not Phase.DEBT)
+            s.phases = without(s.phases, DEBT)
 
 
 class DebtPassed(Event, frozen=True, gc=False, tag="debt_passed"):
@@ -120,7 +120,7 @@ class LiquidationStarted(Event, frozen=True, gc=False, tag="liquidation_started"
 
     def apply(self, s: State) -> None:
         s.liquidated = self.seat
-        s.phases = (*s.phases, Phase.LIQUIDATION)
+        s.phases = (*s.phases, LIQUIDATION)
 
 
 class LiquidationEnded(Event, frozen=True, gc=False, tag="liquidation_ended"):
@@ -130,7 +130,7 @@ class LiquidationEnded(Event, frozen=True, gc=False, tag="liquidation_ended"):
 
     def apply(self, s: State) -> None:
         s.liquidated = NOBODY
-        s.phases = tuple(phase for phase in s.phases if phase is not Phase.LIQUIDATION)
+        s.phases = without(s.phases, LIQUIDATION)
 
 
 def drop_claim(s: State, claimant: int, payer: int, field: int) -> None:

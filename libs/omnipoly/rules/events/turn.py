@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ..state import FREE, Choice, Phase
+from ..state import AUCTION, CHOICE, DEBT, FREE, LIQUIDATION, MOVED, PLAYING_OUT, THROW, Choice
 from .base import Event
 
 if TYPE_CHECKING:
     from ..state import State
 
-_ABOVE_A_TURN = frozenset((Phase.DEBT, Phase.AUCTION, Phase.LIQUIDATION))
+_ABOVE_A_TURN = (DEBT, AUCTION, LIQUIDATION)
+_NO_CHOICE = Choice.NONE
 
 
 class OrderDecided(Event, frozen=True, gc=False, tag="order_decided"):
@@ -36,13 +37,13 @@ class TurnStarted(Event, frozen=True, gc=False, tag="turn_started"):
         s.doubles = 0
         s.again = s.jump = s.ride = s.turn_over = False
         s.jail_throws = 0
-        s.choice = Choice.NONE
+        s.choice = _NO_CHOICE
         phases = s.phases
         if len(phases) == 1:
             s.phases = _THROW
         else:
             # an auction that ran or debts of others outlive the turn of somebody who went out
-            s.phases = (Phase.THROW, *(phase for phase in phases[1:] if phase in _ABOVE_A_TURN))
+            s.phases = (THROW, *(phase for phase in phases[1:] if phase in _ABOVE_A_TURN))
 
 
 class DiceThrown(Event, frozen=True, gc=False, tag="dice_thrown"):
@@ -126,7 +127,7 @@ class ChoiceOffered(Event, frozen=True, gc=False, tag="choice_offered"):
         s.choice = self.choice
         if self.choice is Choice.TRAVEL:
             s.ride = False
-        s.phases = (*s.phases, Phase.CHOICE)
+        s.phases = (*s.phases, CHOICE)
 
 
 class ChoiceMade(Event, frozen=True, gc=False, tag="choice_made"):
@@ -135,7 +136,7 @@ class ChoiceMade(Event, frozen=True, gc=False, tag="choice_made"):
     seat: int
 
     def apply(self, s: State) -> None:
-        s.choice = Choice.NONE
+        s.choice = _NO_CHOICE
         s.phases = s.phases[:-1]
 
 
@@ -227,6 +228,6 @@ class CardReturned(Event, frozen=True, gc=False, tag="card_returned"):
         s.returned[deck] += (self.card,)
 
 
-_THROW = (Phase.THROW,)
-_PLAYING_OUT = (Phase.PLAYING_OUT,)
-_MOVED = (Phase.MOVED,)
+_THROW = (THROW,)
+_PLAYING_OUT = (PLAYING_OUT,)
+_MOVED = (MOVED,)
