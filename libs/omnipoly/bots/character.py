@@ -18,4 +18,5 @@ class Character(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, number: int) -> Character:
         """The character with that number; any whole number has one, and there are 45 different ones."""
-        return cls(reserve=60 + 20 * (number % 5), ardour=88 + 6 * (number // 5 % 3), pride=10 + 15 * (number // 15 % 3))
+        thrift, ardour, pride = number % 5, number // 5 % 3, number // 15 % 3
+        return cls(reserve=60 + 20 * thrift, ardour=88 + 6 * ardour, pride=10 + 15 * pride)

@@ -117,7 +117,6 @@ def landing(s: State, seat: int, field: int, steps: int) -> int:
     return {Kind.GO_TO_JAIL: _JAIL, Kind.DECK: _CARD, Kind.WINDFALL: spot.amount}.get(kind, 0)
 
 
-
 def _bonus(s: State, seat: int) -> int:
     """What the seat's next lap pays (GLO-Q-LAP)."""
     steps = s.rules.choices.turn.start_bonus

@@ -6,6 +6,7 @@ Computed once for each ring, from the rules alone. The figures are a bot's opini
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING
 
 from omnipoly.rules.ring import Kind
@@ -31,21 +32,31 @@ class Outlook:
         self.rules = rules
         self.often = _how_often(rules)
         """By field: the share of throws that end there."""
-        most = rules.board.players[1]
-        self.extra = [[self._of_set(group, opponents) for group in range(rules.sets_n)] for opponents in range(most)]
-        """By opponents, set and lots held: what the holding is worth beyond the prices of its lots."""
+        building = rules.choices.building
+        self.two_are_enough = building.needs == "two_of_set"
+        """Whether two lots of a set can be built on (GLO-Q-BUILD)."""
+        self.needs = tuple(self._needed(group) for group in range(rules.sets_n))
+        """By set: how many of its lots must be in one hand to build there, or to make the most of it."""
+        self.even = building.even
+        self.mortgage_forbids = building.unmortgaged == "set"
         self.streets = tuple(
-            (group, rules.set_size[group], rules.house_cost[rules.sets[group][0]])
+            (group, self.needs[group], min(rules.house_cost[at] for at in rules.sets[group]), rules.sets[group])
             for group in range(rules.sets_n)
             if rules.street_set[group]
         )
-        """Sets of streets: number, size, what a house costs there."""
-        self.cheapest = min(cost for _, _, cost in self.streets)
-        """The least sum that builds anything."""
-        self.two_are_enough = rules.choices.building.needs == "two_of_set"
-        """Whether two lots of a set can be built on (GLO-Q-BUILD)."""
+        """Sets of streets: number, lots needed to build, the least that a building costs there, members."""
+        costs = [cost for _, _, cost, _ in self.streets] + [rules.lift_cost[at] for at in rules.lots]
+        self.least_cost = min(costs, default=1)
+        """The least sum that builds or lifts anything."""
+        most = rules.board.players[1]
+        self.extra = [[self._of_set(group, opponents) for group in range(rules.sets_n)] for opponents in range(most)]
+        """By opponents, set and lots held: what the holding is worth beyond the prices of its lots."""
         self.yields = [self._yields(at) for at in range(rules.fields_n)]
-        """By field and level: what the next building brings in a round from each opponent, for 1000 spent."""
+        """By field and level: what the next building brings by each throw of an opponent, for 100 000 spent."""
+
+    def _needed(self, group: int) -> int:
+        size = self.rules.set_size[group]
+        return min(2, size) if self.two_are_enough and self.rules.street_set[group] else size
 
     def _of_set(self, group: int, opponents: int) -> tuple[int, ...]:
         rules = self.rules
@@ -53,7 +64,8 @@ class Outlook:
         if not rules.street_set[group]:
             return tuple(self._of_row(group, held, opponents) for held in range(size + 1))
         earns = opponents * ROUNDS * sum(self.often[at] * rules.rents[at][HOUSES] for at in members)
-        costs = sum(HOUSES * rules.house_cost[at] * (100 - rules.choices.building.sell_percent) // 100 for at in members)
+        lost = 100 - rules.choices.building.sell_percent
+        costs = sum(HOUSES * rules.house_cost[at] * lost // 100 for at in members)
         bare = sum(rules.price[at] for at in members) // 4
         promise = max(int(earns) - costs, bare)
         return tuple(promise * self._part(held, size) // 100 for held in range(size + 1))
@@ -63,7 +75,7 @@ class Outlook:
             return 100
         if not held:
             return 0
-        if self.rules.choices.building.needs == "two_of_set" and held >= 2:
+        if self.two_are_enough and held >= 2:
             return 100 * held // size
         return _PARTS.get(size - held, 0)
 
@@ -86,7 +98,8 @@ class Outlook:
         if not rents or not cost:
             return ()
         bare = (rents[0] * rules.choices.rent.bare_set_factor, *rents[1:])
-        return tuple(int(1000 * self.often[at] * (after - before) / cost * 100) for before, after in zip(bare, bare[1:]))
+        rises = [after - before for before, after in itertools.pairwise(bare)]
+        return tuple(int(100_000 * self.often[at] * rise / cost) for rise in rises)
 
 
 @functools.lru_cache(maxsize=256)

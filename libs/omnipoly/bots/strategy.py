@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 from omnipoly.rules import asking, engine, rent
 from omnipoly.rules.actions import Accept, ClaimRent, EndTurn, Refuse, Roll
 from omnipoly.rules.codes import Code
-from omnipoly.rules.state import FREE, Away, Phase
+from omnipoly.rules.state import AUCTION, CHOICE, DEBT, FREE, LANDED, MOVED, ORDER, THROW, Away
 
 from . import bidding, building, moving, owing, trading
 from .character import Character
+from .outlook import outlook
 
 if TYPE_CHECKING:
     from omnipoly.rules.actions import Action
@@ -49,76 +50,79 @@ class Bot:
         To be asked after every commit for each seat of a bot, and at ``wakes_ms``. ``now_ms`` is the time on the
         table's clock; 0: that of the last commit.
         """
-        if s.claims:
-            for claim in s.claims:
-                if claim.claimant == seat:
-                    return _CLAIM
-        if s.offers:
-            for offer in s.offers:
-                if offer.receiver == seat:
-                    answer = self._answer(s, seat, offer)
-                    if answer is not None:
-                        return answer
+        if s.claims or s.offers:
+            aside = self._aside(s, seat)
+            if aside is not None:
+                return aside
         if not s.prompt[seat] or s.paused_ms:
             return None
         phase = s.phases[-1]
-        if phase is Phase.THROW:
+        if phase is THROW:
             return self._throw(s, seat, now_ms or s.now_ms)
-        if phase is Phase.MOVED:
+        if phase is MOVED:
             return self._moved(s, seat, now_ms or s.now_ms)
-        if phase is Phase.LANDED:
-            return moving.landed(s, seat, self.character)
-        if phase is Phase.DEBT:
+        if phase is DEBT:
             return owing.answer(s, seat)
-        if phase is Phase.AUCTION:
+        if phase is LANDED:
+            return moving.landed(s, seat, self.character)
+        if phase is AUCTION:
             return bidding.answer(s, seat, self.character)
-        if phase is Phase.CHOICE:
+        if phase is CHOICE:
             return moving.choice(s, seat)
-        return _ROLL if phase is Phase.ORDER else None
+        return _ROLL if phase is ORDER else None
 
     def wakes_ms(self, s: State, seat: int) -> int:
         """When the seat should be asked again although nothing happens, on the table's clock; 0: no need."""
         if not s.prompt[seat]:
             return 0
         phase = s.phases[-1]
-        if phase is Phase.THROW and s.claims:
+        if phase is THROW and s.claims:
             return max(claim.hold_until_ms for claim in s.claims)
-        if phase in (Phase.THROW, Phase.MOVED) and _has_offer(s, seat):
-            return _patient_until(s, seat)
-        return 0
+        return _patient_until(s, seat) if phase is MOVED and _holds_turn_open(s, seat) else 0
 
     # --- one's own turn -----------------------------------------------------------------------------------------------
 
     def _throw(self, s: State, seat: int, now_ms: int) -> Action | None:
-        if s.rules.choices.play.business == "before_throw" and not s.doubles and not s.jail_throws:
+        if not s.doubles and not s.jail_throws and s.rules.choices.play.business == "before_throw":
             action = self._business(s, seat)
             if action is not None:
                 return action
         if s.claims and rent.throw_waits(s, now_ms):
             return None
-        if s.jailed[seat] != FREE:
-            return moving.in_jail(s, seat, self.character)
-        return _ROLL
+        return _ROLL if s.jailed[seat] == FREE else moving.in_jail(s, seat, self.character)
 
     def _moved(self, s: State, seat: int, now_ms: int) -> Action | None:
         if s.rules.choices.play.business != "before_throw":
             action = self._business(s, seat)
             if action is not None:
                 return action
-        if s.offers and s.rules.choices.trade.lapses == "with_turn" and _has_offer(s, seat):
-            return None if now_ms < _patient_until(s, seat) else _END_TURN
+        if s.offers and _holds_turn_open(s, seat) and now_ms < _patient_until(s, seat):
+            return None
         return _END_TURN
 
     def _business(self, s: State, seat: int) -> Action | None:
-        action = building.business(s, seat, self.character)
-        if action is not None:
-            return action
-        offer = trading.propose(s, seat, self.character)
-        if offer is not None and engine.verify(s, s.holder[seat], offer, s.now_ms) is None:
-            return offer
-        return None
+        """Build or lift, and in a trade round offer a trade."""
+        look = outlook(s.rules)
+        action = building.business(s, seat, self.character, look)
+        if action is None and not (s.round + seat) % trading.EVERY:
+            action = trading.propose(s, seat, self.character, look)
+        if action is not None and engine.verify(s, s.holder[seat], action, s.now_ms) is not None:
+            return None
+        return action
 
     # --- offers of others ---------------------------------------------------------------------------------------------
+
+    def _aside(self, s: State, seat: int) -> Action | None:
+        """What needs no decision to be open: claim a rent (GLO-CLAIM), answer an offer."""
+        for claim in s.claims:
+            if claim.claimant == seat:
+                return _CLAIM
+        for offer in s.offers:
+            if offer.receiver == seat:
+                answer = self._answer(s, seat, offer)
+                if answer is not None:
+                    return answer
+        return None
 
     def _answer(self, s: State, seat: int, offer: OpenOffer) -> Action | None:
         """Accept or refuse; ``None`` while it can be answered only later (LAS-SWAP, an auction, a debt)."""
@@ -133,7 +137,10 @@ class Bot:
         return None
 
 
-def _has_offer(s: State, seat: int) -> bool:
+def _holds_turn_open(s: State, seat: int) -> bool:
+    """Whether an offer of the seat waits for somebody there, and would lapse with the turn (RUG-TRADE, GLO-TRADE)."""
+    if s.rules.choices.trade.lapses != "with_turn":
+        return False
     return any(offer.proposer == seat and s.away[offer.receiver] == Away.NO for offer in s.offers)
 
 

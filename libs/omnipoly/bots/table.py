@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from omnipoly.rules import engine, lobby
-from omnipoly.rules.actions import AddBot, Roll, SetOptions, Start
+from omnipoly.rules.actions import Action, AddBot, Roll, SetOptions, Start
 from omnipoly.rules.draft import Draft
-from omnipoly.rules.events import AuctionOpened, Jailed, Moved, OfferClosed, OfferMade, TableOpened, TurnStarted
+from omnipoly.rules.events import Event, Jailed, Moved, OfferClosed, TableOpened, TurnStarted
 from omnipoly.rules.ring import Game
-from omnipoly.rules.state import Phase, State
+from omnipoly.rules.state import NOBODY, OVER, State
 
 from .chance import Chance
-from .strategy import Bot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from omnipoly.editions.model import Edition
-    from omnipoly.rules.actions import Action
     from omnipoly.rules.entropy import Entropy
-    from omnipoly.rules.events import Event
 
     from .strategy import Player
+
+Watch = Callable[[int, str, Action | None, list[Event]], None]
+"""Is told of each command: time, actor, action (``None``: the clock's), and what happened."""
 
 HOST = "host"
 BEGIN_MS = 1_700_000_000_000
@@ -78,24 +80,22 @@ class Table:
         entropy: Entropy | None = None,
         options: SetOptions | None = None,
         check: bool = False,
-        watch: Callable[[str, Action, list[Event]], None] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         """``check``: look at every invariant after each action. ``watch`` is told of each action and its events.
 
-        Raises ``KeyError`` for a number of players that the edition has no ring for.
+        Raises ``KeyError`` for a number of players that the edition has no ring for, ``Stuck`` for options it refuses.
         """
         self.game = edition if isinstance(edition, Game) else Game(edition)
         self.seed = str(seed)
         self.players = players
         self.now_ms = BEGIN_MS
-        self._check = check
-        self._watch = watch
         self.draft = Draft(engine.blank(self.game.ring_for(len(players))), entropy or Chance(self.seed))
         self.state: State = self.draft.state
         self.actions = self.refused = self.cut = 0
-        self._turns = self._trades = self._offers = 0
-        self._in_turn = 0
-        self._landings = [0] * (self.state.rules.fields_n + 1)
+        self._check = check
+        self._watch = watch
+        self._told = 0
         self._seat(options)
 
     def _seat(self, options: SetOptions | None) -> None:
@@ -104,96 +104,62 @@ class Table:
         self.draft.emit(
             TableOpened(self.seed, edition.id, edition.digest, HOST, lobby.default_options(self.game), "", dev=False)
         )
-        for _ in self.players:
-            self._must(HOST, AddBot())
+        actions: list[Action] = [AddBot() for _ in self.players]
         if options is not None:
-            self._must(HOST, options)
-        self._must(HOST, Start())
-
-    def _must(self, actor: str, action: Action) -> None:
-        refused = engine.act(self.draft, actor, action, now_ms=self.now_ms)
-        if refused is not None:
-            raise Stuck(f"{action} of {actor}: {refused.code}")
-        self._count(actor, action)
-
-    # --- playing ------------------------------------------------------------------------------------------------------
+            actions.append(options)
+        for action in (*actions, Start()):
+            refused = engine.act(self.draft, HOST, action, now_ms=self.now_ms)
+            if refused is not None:
+                raise Stuck(f"{action}: {refused.code}")
+            self._tell(HOST, action)
 
     def play(self) -> Played:
-        """Play to the end. Raises ``Stuck`` when nobody can go on, ``engine.Broken`` when an invariant does not hold."""
-        s = self.state
-        while s.phases[-1] is not Phase.OVER:
-            self.step()
+        """Play to the end. Raises ``Stuck`` when nobody can go on, ``engine.Broken`` when an invariant is hurt."""
+        s, draft, players, holder = self.state, self.draft, self.players, self.state.holder
+        watched = self._check or self._watch is not None
+        whose, left = NOBODY, MOST_ACTIONS
+        while s.phases[-1] is not OVER:
+            seat = s.turn
+            if seat != whose:
+                whose, left = seat, MOST_ACTIONS
+            action = None
+            if seat >= 0 and s.prompt[seat] and not s.offers and not s.claims:
+                action = players[seat].decide(s, seat, self.now_ms)
+            if action is None:
+                seat, action = self._others()
+            if action is None or not left:
+                self._clock()
+                self.cut += not left
+                left = MOST_ACTIONS
+                continue
+            if type(action) is Roll:
+                self.now_ms += PACE_MS
+            if engine.act(draft, holder[seat], action, now_ms=self.now_ms) is None:
+                self.actions += 1
+                left -= 1
+                if watched:
+                    self._tell(holder[seat], action)
+            else:
+                self.refused += 1
+                self._clock()
         engine.check(s)
-        return Played(
-            seed=self.seed,
-            seats=s.seats,
-            why=s.ended,
-            places=tuple(s.places),
-            first=s.order[0],
-            rounds=s.round,
-            turns=self._turns,
-            actions=self.actions,
-            throws=s.thrown,
-            auctions=s.auctions,
-            offers=self._offers,
-            trades=self._trades,
-            refused=self.refused,
-            cut=self.cut,
-            landings=tuple(self._landings),
-        )
+        return self._played()
 
-    def step(self) -> None:
-        """One action: of whoever has a rent to claim or an offer to answer, else of whose decision is open."""
-        s = self.state
-        if self._in_turn > MOST_ACTIONS:
-            self.cut += 1
-            self._clock()
-            return
-        asked = self._aside()
-        if asked is None:
-            asked = self._prompted()
-        if asked is None:
-            self._clock()
-            return
-        seat, action = asked
-        if type(action) is Roll:
-            self.now_ms += PACE_MS
-        actor = s.holder[seat]
-        if engine.act(self.draft, actor, action, now_ms=self.now_ms) is None:
-            self.actions += 1
-            self._in_turn += 1
-            self._count(actor, action)
-        else:
-            self.refused += 1
-            self._count(actor, action)
-            self._clock()
+    def _others(self) -> tuple[int, Action | None]:
+        """What is done where more than the turn owner's prompt is open, and by whom; nobody, nothing: all wait.
 
-    def _aside(self) -> tuple[int, Action] | None:
-        """What somebody does whose decision it is not: claim a rent, answer an offer."""
+        First whoever has a rent to claim or an offer to answer, then those whose decision is open.
+        """
         s = self.state
-        for claim in s.claims:
-            action = self.players[claim.claimant].decide(s, claim.claimant, self.now_ms)
+        seats = [claim.claimant for claim in s.claims] + [offer.receiver for offer in s.offers]
+        if s.turn >= 0 and s.prompt[s.turn]:
+            seats.append(s.turn)
+        seats += [seat for seat, prompt in enumerate(s.prompt) if prompt]
+        for seat in dict.fromkeys(seats):
+            action = self.players[seat].decide(s, seat, self.now_ms)
             if action is not None:
-                return claim.claimant, action
-        for offer in s.offers:
-            action = self.players[offer.receiver].decide(s, offer.receiver, self.now_ms)
-            if action is not None:
-                return offer.receiver, action
-        return None
-
-    def _prompted(self) -> tuple[int, Action] | None:
-        s = self.state
-        turn = s.turn
-        if turn >= 0 and s.prompt[turn]:
-            action = self.players[turn].decide(s, turn, self.now_ms)
-            if action is not None:
-                return turn, action
-        for seat, prompt in enumerate(s.prompt):
-            if prompt and seat != turn:
-                action = self.players[seat].decide(s, seat, self.now_ms)
-                if action is not None:
-                    return seat, action
-        return None
+                return seat, action
+        return NOBODY, None
 
     def _clock(self) -> None:
         """Nobody does anything: time passes until something falls due."""
@@ -202,25 +168,33 @@ class Table:
             raise Stuck(f"seed {self.seed}: nothing will ever fall due in {self.state.phases}")
         self.now_ms = max(self.now_ms, at)
         engine.play_due(self.draft, now_ms=self.now_ms)
-        self._count("", None)
+        self._tell("", None)
 
-    def _count(self, actor: str, action: Action | None) -> None:
-        events = self.draft.events
-        for event in events:
-            kind = type(event)
-            if kind is Moved:
-                self._landings[event.field] += 1  # type: ignore[attr-defined]
-            elif kind is TurnStarted:
-                self._turns += 1
-                self._in_turn = 0
-            elif kind is Jailed:
-                self._landings[-1] += 1
-            elif kind is OfferMade:
-                self._offers += 1
-            elif kind is OfferClosed and event.how == "accepted":  # type: ignore[attr-defined]
-                self._trades += 1
+    def _tell(self, actor: str, action: Action | None) -> None:
         if self._watch is not None:
-            self._watch(actor, action, list(events))  # type: ignore[arg-type]
-        events.clear()
+            self._watch(self.now_ms, actor, action, self.draft.events[self._told :])
+            self._told = len(self.draft.events)
         if self._check:
             engine.check(self.state)
+
+    def _played(self) -> Played:
+        s, events = self.state, self.draft.events
+        kinds = Counter(map(type, events))
+        landings = Counter([event.field for event in events if type(event) is Moved])
+        return Played(
+            seed=self.seed,
+            seats=s.seats,
+            why=s.ended,
+            places=tuple(s.places),
+            first=s.order[0],
+            rounds=s.round,
+            turns=kinds[TurnStarted],
+            actions=self.actions,
+            throws=s.thrown,
+            auctions=s.auctions,
+            offers=s.offers_n,
+            trades=sum(event.how == "accepted" for event in events if type(event) is OfferClosed),
+            refused=self.refused,
+            cut=self.cut,
+            landings=(*(landings[at] for at in range(s.rules.fields_n)), kinds[Jailed]),
+        )

@@ -3,62 +3,72 @@
 Nothing is remembered between two decisions. What keeps bots from offering the same again, or from swapping lots back
 and forth, follows from the state:
 
-- In a trade round a bot makes one offer, and the next trade round is three rounds later.
+- In a trade round a bot makes one offer, and its next trade round is three rounds later.
 - The cash of an offer, counted from its proposer to its receiver, leaves 1 to 9 when divided by 20, by the number of
   the trade round. So within 27 rounds no two offers of a bot are equal, and no bot ever offers the mirror image of an
   offer of another (which would leave 11 to 19).
-- What is offered rises with the rounds: at first a fair price, in the end most of what the proposer gains.
-- A bot neither offers nor gives a lot of a set that it holds completely, and proposes only trades by which lots come
-  together: the sum over seats and sets of the squares of lots held rises. Trades alone can therefore never lead back.
+- What is offered rises with the rounds: at first a fair part of what both gain, in the end most of it.
+- A bot takes all lots of a set that the other holds, and gives all that it holds of one, or lots that it holds alone:
+  lots only come together, the sum over seats and sets of the squares of lots held rises. It never gives a lot of a set
+  it makes the most of. So trades alone never lead back to where they began.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from omnipoly.rules import trade
 from omnipoly.rules.actions import Offer, Side
-from omnipoly.rules.state import Out
 
 from .outlook import outlook
 from .valuation import danger, face, opponents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from omnipoly.rules.state import OpenOffer, State
 
     from .character import Character
+    from .outlook import Outlook
 
 EVERY = 3
 """A bot offers a trade in each round of that number."""
-_STEP = 20
-_MARKS = 9
+STEP = 20
+MARKS = 9
 """The cash of an offer leaves 1 to 9 when divided by 20, by the number of the trade round."""
-UNLIKE = EVERY * _MARKS
+UNLIKE = EVERY * MARKS
 """Within so many rounds no two offers of a bot are equal."""
 _SPLIT = 35
 _SPLIT_RISES = 2
 _MOST_SPLIT = 85
-"""The part of the proposer's gain that is given to the receiver, in percent: at first, more each round, at most."""
+"""The part of what both gain that is given to the receiver, in percent: at first, more each round, at most."""
 _JEALOUSY = 30
 _JEALOUSY_SHARED = 50
 _CALM_AFTER = 60
 _LEAST_JEALOUSY = 10
 """How much another's gain counts as one's own loss, in percent: in any case, shared among opponents, until when."""
-_MOST_SPARE = 4
-"""So many lots at most are added to make an offer worth its while."""
+_LONE_LOTS_FROM = 6
+"""From this round on, lots are also brought together where that completes nothing yet."""
+_MOST_LONE = 4
+"""So many lone lots at most are added to make an offer worth its while."""
+_MOST_TRIES = 2
+"""So many exchanges are thought through in one trade round."""
 
 
 class Terms(NamedTuple):
-    """A trade being thought about: lots the proposer gives and takes."""
+    """A trade being thought about: the lots that its proposer gives and takes."""
 
     other: int
     give: tuple[int, ...]
     take: tuple[int, ...]
 
 
-# --- what a trade is worth ---------------------------------------------------------------------------------------------
+class Wish(NamedTuple):
+    """A set, or a larger part of one, that could come together: what that adds, whose lots it needs, which set."""
+
+    adds: int
+    other: int
+    group: int
+
+
+# --- what a trade is worth --------------------------------------------------------------------------------------------
 
 
 def gains(s: State, seat: int, terms: Terms) -> tuple[int, int]:
@@ -67,11 +77,13 @@ def gains(s: State, seat: int, terms: Terms) -> tuple[int, int]:
     rules = s.rules
     extra = outlook(rules).extra[opponents(s)]
     sets_n, set_of, held = rules.sets_n, rules.set_of, s.held
-    faces = sum(face(s, at) for at in take) - sum(face(s, at) for at in give)
+    faces = 0
     shift: dict[int, int] = {}
     for at in take:
+        faces += face(s, at)
         shift[set_of[at]] = shift.get(set_of[at], 0) + 1
     for at in give:
+        faces -= face(s, at)
         shift[set_of[at]] = shift.get(set_of[at], 0) - 1
     mine = theirs = 0
     for group, by in shift.items():
@@ -80,10 +92,7 @@ def gains(s: State, seat: int, terms: Terms) -> tuple[int, int]:
         mine += row[own + by] - row[own]
         theirs += row[others - by] - row[others]
     percent = _jealousy(s)
-    return (
-        faces + mine - max(theirs, 0) * percent // 100,
-        -faces + theirs - max(mine, 0) * percent // 100,
-    )
+    return faces + mine - max(theirs, 0) * percent // 100, theirs - faces - max(mine, 0) * percent // 100
 
 
 def _jealousy(s: State) -> int:
@@ -92,150 +101,141 @@ def _jealousy(s: State) -> int:
     return max(full * max(_CALM_AFTER - s.round, 0) // _CALM_AFTER, _LEAST_JEALOUSY)
 
 
-def _gathers(s: State, seat: int, terms: Terms) -> bool:
-    """Whether lots come together by it: the sum of the squares of lots held in a set rises."""
-    sets_n, set_of, held = s.rules.sets_n, s.rules.set_of, s.held
-    counts: dict[int, int] = {}
-    before = 0
-    for owner, by, fields in ((seat, -1, terms.give), (terms.other, -1, terms.take)):
-        taker = terms.other if owner == seat else seat
-        for at in fields:
-            for row, change in ((owner * sets_n + set_of[at], by), (taker * sets_n + set_of[at], 1)):
-                if row not in counts:
-                    counts[row] = held[row]
-                    before += held[row] ** 2
-                counts[row] += change
-    return sum(count**2 for count in counts.values()) > before
-
-
-def _whole(s: State, seat: int, group: int) -> bool:
-    """Whether the seat holds the set completely, or as far as it can be built on."""
-    held = s.held[seat * s.rules.sets_n + group]
-    if held == s.rules.set_size[group]:
-        return True
-    return held >= 2 and outlook(s.rules).two_are_enough and s.rules.street_set[group]
-
-
 # --- proposing --------------------------------------------------------------------------------------------------------
 
 
-def propose(s: State, seat: int, character: Character) -> Offer | None:
+def propose(s: State, seat: int, character: Character, look: Outlook) -> Offer | None:
     """The offer of this trade round; ``None`` outside one, after it was made, or when nothing is worth proposing."""
-    if (s.round + seat) % EVERY or s.offers_made[seat]:
+    if (s.round + seat) % EVERY or s.offers_made[seat] or not s.lots[seat]:
         return None
-    best: Offer | None = None
-    most = 0
-    for terms in _wishes(s, seat):
-        offer, gain = _priced(s, seat, terms, character)
-        if offer is not None and gain > most:
-            best, most = offer, gain
-    return best
-
-
-def _wishes(s: State, seat: int) -> Iterator[Terms]:
-    """Exchanges that complete a set for the seat, or at least bring its lots together in one hand."""
-    rules = s.rules
-    sets_n, held, n = rules.sets_n, s.held, s.seats
-    own = seat * sets_n
-    for group, size in enumerate(rules.set_size):
-        mine = held[own + group]
-        if not mine or mine == size:
-            continue
-        for other in range(n):
-            theirs = held[other * sets_n + group]
-            if not theirs or other == seat or theirs > mine + 1 or s.out[other] != Out.IN:
-                continue
-            if mine + theirs < size and (size == 2 or s.round < 2 * EVERY or mine < theirs):
-                continue
-            take = _movable(s, other, group)
-            if take and not _whole(s, other, group):
-                yield Terms(other, _in_return(s, seat, other, group), take)
-
-
-def _movable(s: State, seat: int, group: int) -> tuple[int, ...]:
-    """The seat's lots of a set, if all of them may change hands."""
-    lots = tuple(at for at in s.rules.sets[group] if s.owner[at] == seat)
-    return lots if all(trade.may_move(s, at) for at in lots) else ()
-
-
-def _in_return(s: State, seat: int, other: int, wanted: int) -> tuple[int, ...]:
-    """The seat's lots of the set that they complete for the other, if there is one: the least precious such set."""
-    rules = s.rules
-    extra = outlook(rules).extra[opponents(s)]
-    sets_n, held = rules.sets_n, s.held
-    best: tuple[int, ...] = ()
-    least = 0
-    for group, size in enumerate(rules.set_size):
-        mine, theirs = held[seat * sets_n + group], held[other * sets_n + group]
-        if group != wanted and mine and theirs and mine + theirs == size:
-            gives = extra[group][size] - extra[group][mine]
-            if not best or gives < least:
-                lots = _movable(s, seat, group)
-                if lots:
-                    best, least = lots, gives
-    return best
-
-
-def _priced(s: State, seat: int, terms: Terms, character: Character) -> tuple[Offer | None, int]:
-    """The offer with its cash, and what the proposer gains by it; no offer when there is none both can want."""
-    offer, gain = _with_cash(s, seat, terms, character)
-    if offer is not None or not terms.give:
-        return (offer, gain) if offer is not None else _with_spare(s, seat, terms, character)
-    return _with_spare(s, seat, Terms(terms.other, (), terms.take), character)
-
-
-def _with_spare(s: State, seat: int, terms: Terms, character: Character) -> tuple[Offer | None, int]:
-    """Lots of no use to oneself take the place of cash that one does not have."""
-    spare = _spare(s, seat, terms)
-    for number in range(len(spare) + 1):
-        offer, gain = _with_cash(s, seat, Terms(terms.other, spare[:number], terms.take), character)
+    wishes = _wishes(s, seat, look)
+    if not wishes:
+        return None
+    wishes.sort(reverse=True)
+    purse = s.cash[seat] - s.rules.keep - character.reserve - danger(s, seat) // 2
+    # each trade round begins with another wish, so that one that nobody can pay does not stand before the others
+    first = s.round // EVERY % len(wishes)
+    for wish in (*wishes[first:], *wishes[:first])[:_MOST_TRIES]:
+        offer = _offer(s, seat, wish, purse, character, look)
         if offer is not None:
-            return offer, gain
-    return None, 0
+            return offer
+    return None
 
 
-def _spare(s: State, seat: int, terms: Terms) -> tuple[int, ...]:
-    """Lots that are alone of their set in the seat's hand, those first that the other holds more of."""
+def _wishes(s: State, seat: int, look: Outlook) -> list[Wish]:
+    """Sets that the lots of one other seat would complete, or that would at least come together more."""
+    sets_n, held, built, out = s.rules.sets_n, s.held, s.built, s.out
+    own = seat * sets_n
+    wishes = []
+    for group, needed in enumerate(look.needs):
+        mine = held[own + group]
+        if not 0 < mine < needed or built[own + group]:
+            continue
+        at = group - sets_n
+        for other, gone in enumerate(out):
+            at += sets_n
+            theirs = held[at]
+            if not theirs or theirs > mine + 1 or theirs >= needed or gone or other == seat or built[at]:
+                continue
+            after = mine + theirs
+            if after >= needed or (s.round >= _LONE_LOTS_FROM and needed > 2 and mine >= theirs):
+                row = look.extra[opponents(s)][group]
+                wishes.append(Wish(row[after] - row[mine], other, group))
+    return wishes
+
+
+def _offer(s: State, seat: int, wish: Wish, purse: int, character: Character, look: Outlook) -> Offer | None:
+    """The cheapest way to a wish: for cash; for a set of theirs; for lone lots and cash."""
+    other = wish.other
+    take = _lots(s, other, wish.group)
+    terms = Terms(other, (), take)
+    mine, theirs = gains(s, seat, terms)
+    if mine + theirs <= character.pride:
+        return None
+    needed = _share(s, mine + theirs) - theirs
+    if needed <= purse:
+        return _priced(s, terms, mine, theirs, purse, character)
+    give = _their_set(s, seat, other, look) or _lone_lots(s, seat, wish, needed - purse, look)
+    if not give:
+        return None
+    terms = Terms(other, give, take)
+    return _priced(s, terms, *gains(s, seat, terms), purse, character)
+
+
+def _lots(s: State, seat: int, group: int) -> tuple[int, ...]:
+    owner = s.owner
+    return tuple([at for at in s.rules.sets[group] if owner[at] == seat])
+
+
+def _their_set(s: State, seat: int, other: int, look: Outlook) -> tuple[int, ...]:
+    """The seat's lots of a set that they complete for the other, if there is one: the least precious such set."""
+    sets_n, held, built = s.rules.sets_n, s.held, s.built
+    extra = look.extra[opponents(s)]
+    own, others = seat * sets_n, other * sets_n
+    best, least = -1, 0
+    for group, needed in enumerate(look.needs):
+        mine, theirs = held[own + group], held[others + group]
+        if (
+            0 < mine < needed > theirs > 0
+            and mine + theirs >= needed
+            and not built[own + group] + built[others + group]
+        ):
+            precious = extra[group][mine + theirs]
+            if best < 0 or precious < least:
+                best, least = group, precious
+    return _lots(s, seat, best) if best >= 0 else ()
+
+
+def _lone_lots(s: State, seat: int, wish: Wish, worth: int, look: Outlook) -> tuple[int, ...]:
+    """Lots that are alone of their set in the seat's hand, as many as make up that sum: in place of cash it lacks.
+
+    Those first that the other holds more of; never one that would complete a set for them.
+    """
     rules = s.rules
     sets_n, held = rules.sets_n, s.held
-    wanted = {rules.set_of[at] for at in terms.take}
     found = []
     for at in rules.lots:
-        group = rules.set_of[at]
-        if s.owner[at] == seat and group not in wanted and held[seat * sets_n + group] == 1 < rules.set_size[group]:
-            theirs = held[terms.other * sets_n + group]
-            if theirs + 1 < rules.set_size[group] and trade.may_move(s, at):
+        if s.owner[at] == seat:
+            group = rules.set_of[at]
+            theirs = held[wish.other * sets_n + group]
+            if held[seat * sets_n + group] == 1 and group != wish.group and theirs + 1 < look.needs[group]:
                 found.append((-theirs, rules.price[at], at))
-    return tuple(at for _, _, at in sorted(found)[:_MOST_SPARE])
+    found.sort()
+    lots = []
+    for _, _, at in found[:_MOST_LONE]:
+        lots.append(at)
+        worth -= face(s, at)
+        if worth <= 0:
+            break
+    return tuple(lots)
 
 
-def _with_cash(s: State, seat: int, terms: Terms, character: Character) -> tuple[Offer | None, int]:
-    mine, theirs = gains(s, seat, terms)
+def _share(s: State, together: int) -> int:
+    """What the receiver gets of what both gain: more each round."""
+    return together * min(_SPLIT + _SPLIT_RISES * s.round, _MOST_SPLIT) // 100
+
+
+def _priced(s: State, terms: Terms, mine: int, theirs: int, purse: int, character: Character) -> Offer | None:
+    """The offer with its cash; ``None`` when there is none that both can want and pay."""
     together = mine + theirs
     if together <= character.pride:
-        return None, 0
-    split = min(_SPLIT + _SPLIT_RISES * s.round, _MOST_SPLIT)
-    cash = _marked(together * split // 100 - theirs, s.round)
-    keep = s.rules.choices.debt.keep
-    if cash > 0:
-        if cash > s.cash[seat] - keep - character.reserve - danger(s, seat) // 4:
-            return None, 0
-    elif -cash > s.cash[terms.other] - keep:
-        # they can give no more: the sum goes down step by step, so that its mark stays
-        cash += -(-(-cash - max(s.cash[terms.other] - keep, 0)) // _STEP) * _STEP
-    if mine - cash <= character.pride or not _gathers(s, seat, terms):
-        return None, 0
+        return None
+    cash = _marked(_share(s, together) - theirs, s.round)
+    most = s.cash[terms.other] - s.rules.keep
+    if -cash > most:
+        # they can give no more: the sum comes down by whole steps, so that its mark stays
+        cash += -((cash + most) // STEP) * STEP
+    if cash > purse or mine - cash <= character.pride:
+        return None
     give = Side(cash=max(cash, 0), fields=terms.give)
     take = Side(cash=max(-cash, 0), fields=terms.take)
-    if not give.cash and not give.fields:
-        return None, 0
-    return Offer(terms.other, give, take), mine - cash
+    return Offer(terms.other, give, take) if give.cash or give.fields else None
 
 
 def _marked(cash: int, round_: int) -> int:
     """The least sum from ``cash`` on that leaves the mark of the trade round when divided by 20."""
-    mark = 1 + round_ // EVERY % _MARKS
-    return cash + (mark - cash) % _STEP
+    mark = 1 + round_ // EVERY % MARKS
+    return cash + (mark - cash) % STEP
 
 
 # --- answering --------------------------------------------------------------------------------------------------------
@@ -244,12 +244,15 @@ def _marked(cash: int, round_: int) -> int:
 def wants(s: State, seat: int, offer: OpenOffer, character: Character) -> bool:
     """Whether an offer is worth accepting: it leaves something in hand, breaks no set of one's own, brings enough."""
     give, take = offer.take, offer.give
-    if any(_whole(s, seat, s.rules.set_of[at]) for at in give.fields):
+    needs = outlook(s.rules).needs
+    row = seat * s.rules.sets_n
+    for at in give.fields:
+        group = s.rules.set_of[at]
+        if s.held[row + group] >= needs[group]:
+            return False
+    if give.cash > take.cash and s.cash[seat] - give.cash + take.cash < character.reserve:
         return False
-    left = s.cash[seat] - give.cash + take.cash
-    if give.cash > take.cash and left < character.reserve:
-        return False
-    _, mine = gains(s, offer.proposer, Terms(seat, offer.give.fields, offer.take.fields))
+    _, mine = gains(s, offer.proposer, Terms(seat, take.fields, give.fields))
     cards = len(take.cards) - len(give.cards)
     mine += take.cash - give.cash + cards * s.rules.choices.jail.bail
     return mine > character.pride * max(_CALM_AFTER - s.round, 0) // _CALM_AFTER
