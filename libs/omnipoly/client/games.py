@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from omnipoly.wire.gen.gateway.v1 import watch_pb2, watch_pb2_grpc
+import grpc
+
+from omnipoly.client.refused import Refused
+from omnipoly.wire.gen.gateway.v1 import lobby_pb2, lobby_pb2_grpc, watch_pb2, watch_pb2_grpc
 
 if TYPE_CHECKING:
     from omnipoly.client.connection import Calls
@@ -21,6 +24,14 @@ class Games:
 
     async def export(self, table: str) -> watch_pb2.ExportResponse:
         """Everything that a finished game can be replayed and checked from, its pages put together."""
+        try:
+            return await self._export(table)
+        except Refused as refused:
+            if refused.status is not grpc.StatusCode.UNIMPLEMENTED:
+                raise
+        return await self._gathered(table)
+
+    async def _export(self, table: str) -> watch_pb2.ExportResponse:
         whole = watch_pb2.ExportResponse()
         token = ""
         while True:
@@ -30,6 +41,19 @@ class Games:
             whole.MergeFrom(page)
             if not token:
                 return whole
+
+    async def _gathered(self, table: str) -> watch_pb2.ExportResponse:
+        """The same from a server without exports: its history, and the edition by its digest."""
+        whole = watch_pb2.ExportResponse()
+        async for commit in self.history(table):
+            whole.commits.append(commit)
+        if whole.commits and whole.commits[0].events:
+            opened = whole.commits[0].events[0].table_opened
+            lobby = lobby_pb2_grpc.LobbyServiceStub(self._calls.connection.channel)
+            request = lobby_pb2.GetEditionRequest(edition=opened.edition, digest=opened.digest, with_text=True)
+            text = (await self._calls.call(lobby.GetEdition, request)).edition.text
+            whole.edition, whole.digest, whole.edition_text = opened.edition, opened.digest, text
+        return whole
 
     async def history(self, table: str, *, after: int = 0, pin: str = "") -> AsyncIterator[commit_pb2.Commit]:
         """A table's commits beyond a version, up to the last one there is."""

@@ -16,7 +16,6 @@ class BotsSettings(ServiceSettings):
 
     port: int = Field(7106, ge=0, le=65535, description="port of the gRPC server; 0: any free one")
 
-    gateway_addr: str = Field("127.0.0.1:7100", description="the gateway that bots play through, host:port")
     session_key: SecretStr = Field(
         SecretStr(""),
         description="secrets that sign sessions, as the gateway has them: of several, separated by commas, the first"

@@ -1,0 +1,52 @@
+"""A whole small platform in this process: table, clock, gateway and, where it is asked for, bots; real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, NamedTuple
+
+from pydantic import SecretStr
+
+from omnipoly.runtime.app import App, running
+from omnipolyd.bots import BotsService, BotsSettings
+from omnipolyd.clock.config import ClockSettings
+from omnipolyd.clock.service import ClockService
+from omnipolyd.gateway.config import GatewaySettings
+from omnipolyd.gateway.service import GatewayService
+from omnipolyd.table.config import TableSettings
+from omnipolyd.table.service import TableService
+
+KEY = SecretStr("k" * 43)
+
+
+class Stack(NamedTuple):
+    """What runs."""
+
+    table: App
+    gateway: App
+    settings: dict[str, Any]
+    """What every service is told."""
+
+
+@asynccontextmanager
+async def stack(database_url: str, nats_url: str, **gateway: Any) -> AsyncIterator[Stack]:
+    """Table, clock and gateway up; ``gateway``: further settings of the gateway."""
+    shared: dict[str, Any] = {"database_url": database_url, "nats_url": nats_url, "port": 0, "drain_s": 2}
+    async with AsyncExitStack() as up:
+        table = await up.enter_async_context(running(TableService(TableSettings(dev=True, **shared))))
+        clock = ClockService(ClockSettings(table_addr=table.address, **shared))
+        await up.enter_async_context(running(clock))
+        public = await up.enter_async_context(running(gateway_of(table, **shared, **gateway)))
+        yield Stack(table, public, shared)
+
+
+def gateway_of(table: App, **settings: Any) -> GatewayService:
+    """A gateway for a table service, not started."""
+    return GatewayService(GatewaySettings(table_addr=table.address, session_key=KEY, dev=True, **settings))
+
+
+def bots(of: Stack, **further: Any) -> BotsService:
+    """A bots service for a stack, not started."""
+    settings = {"gateway_addr": of.gateway.address, "session_key": KEY, "bots_thinking_s": 0, **of.settings, **further}
+    return BotsService(BotsSettings(**settings))
