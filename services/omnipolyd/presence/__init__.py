@@ -1,0 +1,1 @@
+"""The presence service: who is connected, moving, gone, watching, and telling the tables."""

@@ -1,0 +1,266 @@
+"""What other replicas and NATS say of leases: whose picture is taken over, and when a lease is over.
+
+Absence is an event: a lease ends when its expiry is seen while NATS was up all along. After a reconnect or with a lost
+store the bucket says nothing about those it lacks: they are believed for one lease period, in which gateways report
+again. A lease that reports here is never over for what the bucket says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client import Counter, Gauge
+
+from omnipoly.runtime import logging
+from omnipoly.runtime.bus import Bus, Change, WatchEvent
+from omnipoly.runtime.peers import rendezvous
+
+from .clock import Clock
+from .picture import Key, Lease, Picture
+from .revisions import Revisions
+from .store import LeaseValue, PeopleValue, ReplicaValue, Store, parse, rows_of
+
+log = logging.get(__name__)
+
+ORDERS_KEPT = 65_536
+
+LEASES = Gauge("omnipoly_presence_leases", "Gateways whose people are known.")
+ENDED = Counter("omnipoly_presence_leases_ended_total", "Leases that ended because nobody renewed them.")
+REPLICAS = Gauge("omnipoly_presence_replicas", "Presence replicas known, this one included.")
+
+
+class Sharing:
+    """The shared part of the picture, and the replicas that share it."""
+
+    def __init__(
+        self,
+        picture: Picture,
+        store: Store,
+        bus: Bus,
+        clock: Clock,
+        revisions: Revisions,
+        replica: str,
+        lease_s: float,
+        *,
+        changed: Callable[[Iterable[Key]], None],
+        others_changed: Callable[[], None],
+    ) -> None:
+        """changed: people are otherwise than before. others_changed: replicas came or went, or were out of sight."""
+        self._picture = picture
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._revisions = revisions
+        self.replica = replica
+        self.lease_ms = round(lease_s * 1000)
+        self._changed = changed
+        self._others_changed = others_changed
+        self._others: dict[str, int] = {}
+        """Until when other replicas are believed without a word of them; 0: nothing is wrong."""
+        self._current = False
+        self._seen: set[tuple[str, str]] = set()
+        self._trusted_ms = 0
+        """From then on an expiry is an event: NATS has been up for a lease period."""
+        self._began_ms = clock.now_ms()
+        self.begun = False
+        """Whether the bucket was read once."""
+        self.began_empty = False
+        """Whether no lease in it had outlived the stop of everything."""
+        self._outlived = False
+        self._orders: dict[str, bool] = {}
+
+    # --- whose turn it is
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether the bucket is seen as it is."""
+        return self._current and self._bus.connected
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is known who else there is, or that nobody can be seen."""
+        return self.begun or self._clock.now_ms() >= self._began_ms + 2 * self.lease_ms
+
+    def mine(self, table: str) -> bool:
+        """Whether this replica tells the table: the first of the table's order; everyone while none sees the others."""
+        if not self.in_sight:
+            return True
+        first = self._orders.get(table)
+        if first is None:
+            if len(self._orders) >= ORDERS_KEPT:
+                self._orders.clear()
+            first = self._orders[table] = rendezvous(table, [self.replica, *self._others])[0] == self.replica
+        return first
+
+    # --- what is reported here
+
+    def take(self, name: str, revision: int) -> tuple[Lease, bool, bool]:
+        """The lease of a report; whether the report is news, and whether its people were known to this replica."""
+        known = name in self._picture.leases
+        lease = self._picture.lease(name, self.replica)
+        known = known and lease.owner == self.replica
+        news = revision > lease.revision
+        if lease.owner != self.replica:
+            lease.owner = self.replica
+            self._store.all_changed(lease)
+        lease.heard_ms = self._clock.now_ms()
+        lease.began_ms = lease.began_ms or lease.heard_ms
+        lease.doubted_until_ms = 0
+        lease.revision = max(lease.revision, revision)
+        LEASES.set(len(self._picture.leases))
+        return lease, news, known
+
+    # --- what the bucket says
+
+    async def on_event(self, event: WatchEvent) -> None:
+        """One step of the watch; the handler of it."""
+        if event.change is Change.RESET:
+            self._current = False
+            self._seen.clear()
+        elif event.change is Change.CURRENT:
+            self._stands()
+        else:
+            try:
+                kind, name, value = parse(event)
+            except ValueError as error:  # msgspec's errors are too
+                log.warning("presence_key_unreadable", error=str(error))
+                return
+            if event.change is Change.PUT and value is not None:
+                self._seen.add((kind, name))
+                self._put(value)
+            elif kind == "lease":
+                self._lease_ended(name)
+            elif kind == "replica":
+                self._replica_ended(name, event.change)
+
+    def _put(self, value: LeaseValue | PeopleValue | ReplicaValue) -> None:
+        if value.replica == self.replica:
+            return
+        if isinstance(value, ReplicaValue):
+            self._replica_lives(value)
+            return
+        lease = self._adopted(value)
+        if lease is None:
+            return
+        now_ms = self._clock.now_ms()
+        if isinstance(value, LeaseValue):
+            self._outlived |= value.began_ms < self._began_ms - self.lease_ms
+            lease.draining, lease.began_ms = value.draining, value.began_ms
+            lease.doubted_until_ms = now_ms + self.lease_ms if value.draining else 0
+        else:
+            self._changed(self._picture.replace(lease, rows_of(value), now_ms, value.shard))
+
+    def _adopted(self, value: LeaseValue | PeopleValue) -> Lease | None:
+        """The lease as another replica has it, if that is newer than what is known here."""
+        lease = self._picture.leases.get(value.lease)
+        if lease is None:
+            lease = self._picture.lease(value.lease, value.replica)
+            # its people come before it does
+            lease.doubted_until_ms = self._clock.now_ms() + self.lease_ms
+            LEASES.set(len(self._picture.leases))
+        elif lease.owner == self.replica:
+            if value.revision <= lease.revision:
+                return None
+            self._store.forget(lease)
+        elif value.revision < lease.revision:
+            return None
+        lease.owner, lease.revision = value.replica, value.revision
+        return lease
+
+    def _replica_lives(self, value: ReplicaValue) -> None:
+        if not self.begun:
+            self._revisions.begin_beside(value.revision)
+        self._revisions.heard(value.revision)
+        new = value.replica not in self._others
+        self._others[value.replica] = 0
+        if new and self.begun:
+            log.info("presence_replica_came", replica=value.replica)
+            self._replicas_changed()
+
+    def _stands(self) -> None:
+        """The bucket has been read: what it lacks is in doubt from now on."""
+        now_ms = self._clock.now_ms()
+        self._current = True
+        self._trusted_ms = now_ms + self.lease_ms
+        if not self.begun:
+            self.begun = True
+            self.began_empty = not self._outlived
+        for lease in self._picture.leases.values():
+            if lease.owner == self.replica:
+                self._store.all_changed(lease)
+            if ("lease", lease.lease) not in self._seen:
+                self._doubt(lease)
+        for replica in self._others:
+            if ("replica", replica) not in self._seen:
+                self._others[replica] = now_ms + self.lease_ms
+        self._replicas_changed()
+
+    def _lease_ended(self, name: str) -> None:
+        lease = self._picture.leases.get(name)
+        if lease is None or not self._current:
+            return  # before CURRENT it is only missing
+        if self._clock.now_ms() < self._trusted_ms:
+            self._doubt(lease)
+        elif not self._reports_here(lease):
+            self._end(lease)
+
+    def _replica_ended(self, name: str, change: Change) -> None:
+        if name not in self._others:
+            return
+        if change is Change.EXPIRED and (not self._current or self._clock.now_ms() < self._trusted_ms):
+            self._others[name] = self._clock.now_ms() + self.lease_ms
+        else:
+            self._replica_gone(name)
+
+    # --- what time says
+
+    def next_ms(self) -> int | None:
+        """When `look` has to be called next."""
+        times = [lease.doubted_until_ms for lease in self._picture.leases.values() if lease.doubted_until_ms]
+        times += [until_ms for until_ms in self._others.values() if until_ms]
+        return min(times, default=None)
+
+    def look(self) -> None:
+        """Ends what was in doubt for too long, and what has reported here and does so no longer."""
+        now_ms = self._clock.now_ms()
+        if not self.in_sight:
+            for lease in self._picture.leases.values():
+                if lease.doubted_until_ms:
+                    self._doubt(lease)
+            for replica, until_ms in self._others.items():
+                if until_ms:
+                    self._others[replica] = now_ms + self.lease_ms
+            return
+        for lease in list(self._picture.leases.values()):
+            silent = lease.owner == self.replica and lease.heard_ms + 2 * self.lease_ms <= now_ms >= self._trusted_ms
+            if (0 < lease.doubted_until_ms <= now_ms and not self._reports_here(lease)) or silent:
+                self._end(lease)
+        for replica in [name for name, until_ms in self._others.items() if 0 < until_ms <= now_ms]:
+            self._replica_gone(replica)
+
+    # --- within
+
+    def _doubt(self, lease: Lease) -> None:
+        lease.doubted_until_ms = self._clock.now_ms() + self.lease_ms
+
+    def _reports_here(self, lease: Lease) -> bool:
+        return (
+            lease.owner == self.replica and not lease.draining and self._clock.now_ms() < lease.heard_ms + self.lease_ms
+        )
+
+    def _end(self, lease: Lease) -> None:
+        ENDED.inc()
+        log.info("lease_ended", lease=lease.lease, people=len(lease.rows), draining=lease.draining)
+        self._store.forget(lease)
+        self._changed(self._picture.end(lease, self._clock.now_ms()))
+        LEASES.set(len(self._picture.leases))
+
+    def _replica_gone(self, replica: str) -> None:
+        del self._others[replica]
+        log.info("presence_replica_gone", replica=replica)
+        self._replicas_changed()
+
+    def _replicas_changed(self) -> None:
+        REPLICAS.set(len(self._others) + 1)
+        self._orders.clear()
+        self._others_changed()

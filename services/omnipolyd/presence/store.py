@@ -1,0 +1,167 @@
+"""What presence replicas share through NATS KV: leases, their people, and one another.
+
+Three kinds of keys in one bucket, all of which expire unless they are written again: `lease.<id>`, written with each
+report; `people.<id>.<part>`, a lease's rows, in parts by table; `replica.<id>`. Whoever begins reads them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from prometheus_client import Counter
+
+from omnipoly.runtime import logging
+from omnipoly.runtime.bus import BucketSpec, Bus, WatchEvent
+from omnipoly.runtime.failures import Failure
+
+from .clock import Clock
+from .picture import Lease, Row, shard_of
+
+log = logging.get(__name__)
+
+MARKER_S = 60.0
+"""How long the mark of an expiry is kept."""
+
+UNSHARED = Counter("omnipoly_presence_unshared_total", "Writes of leases that NATS did not take; tried again.")
+
+
+class LeaseValue(msgspec.Struct, frozen=True):
+    """A lease, as it is shared."""
+
+    lease: str
+    revision: int
+    replica: str
+    began_ms: int
+    """When it first reported."""
+    draining: bool
+
+
+class PeopleValue(msgspec.Struct, frozen=True):
+    """One part of a lease's rows."""
+
+    lease: str
+    revision: int
+    replica: str
+    shard: int
+    rows: list[tuple[str, str, int, int, bool]]
+    """(table, person, status, since in milliseconds, only watched)."""
+
+
+class ReplicaValue(msgspec.Struct, frozen=True):
+    """A presence replica."""
+
+    replica: str
+    revision: int
+    """The last revision it has used or heard of."""
+
+
+Value = LeaseValue | PeopleValue | ReplicaValue
+
+_KINDS: dict[str, type[Value]] = {"lease": LeaseValue, "people": PeopleValue, "replica": ReplicaValue}
+
+
+def parse(event: WatchEvent) -> tuple[str, str, Value | None]:
+    """Kind, name and value of a key; the value is None for one that ended. Raises ``ValueError`` for a foreign one."""
+    kind, _, rest = event.key.partition(".")
+    if kind not in _KINDS:
+        raise ValueError(f"the key {event.key} is not one of presence")
+    name = bytes.fromhex(rest.partition(".")[0]).decode()
+    if not event.value:
+        return kind, name, None
+    return kind, name, msgspec.msgpack.decode(event.value, type=_KINDS[kind])
+
+
+class Store:
+    """Writes to the bucket: what changed at once, what did not before it expires."""
+
+    def __init__(self, bus: Bus, bucket: str, clock: Clock, replica: str, lease_s: float) -> None:
+        self._bus = bus
+        self._bucket = bucket
+        self._clock = clock
+        self._replica = replica
+        self._renew_ms = round(lease_s * 1000 / 3)
+        self._dirty: dict[str, set[int]] = {}
+        """Parts of leases that have to be written."""
+        self._written: dict[str, dict[int, int]] = {}
+        """When each part of a lease was written."""
+        self._locks: dict[str, asyncio.Lock] = {}
+        bus.declare(BucketSpec(bucket, ttl_s=lease_s, limit_marker_ttl_s=MARKER_S))
+
+    def changed(self, lease: Lease, table: str) -> None:
+        """Rows of a lease at a table have changed."""
+        self._dirty.setdefault(lease.lease, set()).add(shard_of(table))
+
+    def all_changed(self, lease: Lease) -> None:
+        """The bucket has lost the lease, or never had it."""
+        self._written.pop(lease.lease, None)
+        self._dirty.setdefault(lease.lease, set()).update(shard_of(table) for table, _ in lease.rows)
+
+    def waiting(self, lease: Lease) -> bool:
+        """Whether something of a lease has to be written."""
+        return lease.lease in self._dirty
+
+    def forget(self, lease: Lease) -> None:
+        """The lease is over, or another replica's."""
+        for kept in (self._dirty, self._written, self._locks):
+            kept.pop(lease.lease, None)
+
+    async def save(self, lease: Lease) -> bool:
+        """Shares a lease: its changed and its old parts, then itself. Whether NATS took all of it."""
+        lock = self._locks.setdefault(lease.lease, asyncio.Lock())
+        async with lock:
+            shards = self._dirty.setdefault(lease.lease, set())
+            written = self._written.setdefault(lease.lease, {})
+            now_ms = self._clock.now_ms()
+            shards |= {shard for shard, at_ms in written.items() if at_ms <= now_ms - self._renew_ms}
+            name = lease.lease.encode().hex()
+            try:
+                while True:
+                    while shards:
+                        await self._save_shard(lease, name, shards, written)
+                    value = LeaseValue(lease.lease, lease.revision, self._replica, lease.began_ms, lease.draining)
+                    await self._put(f"lease.{name}", value)
+                    if not shards:
+                        break  # nothing has changed meanwhile
+            except Failure as error:
+                UNSHARED.inc()
+                log.info("lease_unshared", error=str(error))
+                return False
+            self._dirty.pop(lease.lease, None)
+            return True
+
+    async def _save_shard(self, lease: Lease, name: str, shards: set[int], written: dict[int, int]) -> None:
+        shard = shards.pop()
+        rows = [(*key, *row) for key, row in lease.shard(shard)]
+        value = PeopleValue(lease.lease, lease.revision, self._replica, shard, rows)
+        try:
+            await self._put(f"people.{name}.{shard}", value)
+        except BaseException:
+            shards.add(shard)
+            raise
+        if rows:
+            written[shard] = self._clock.now_ms()
+        else:
+            written.pop(shard, None)  # it may expire
+
+    async def save_replica(self, revision: int) -> None:
+        """Says that this replica lives. Raises `Failure`."""
+        await self._put(self._own_key, ReplicaValue(self._replica, revision))
+
+    async def delete_replica(self) -> None:
+        """Says that it ends. Raises `Failure`."""
+        await self._bus.delete(self._bucket, self._own_key)
+
+    @property
+    def _own_key(self) -> str:
+        return f"replica.{self._replica.encode().hex()}"
+
+    async def _put(self, key: str, value: Value) -> None:
+        await self._bus.put(self._bucket, key, msgspec.msgpack.encode(value))
+
+
+def rows_of(value: PeopleValue) -> list[tuple[tuple[str, str], Row]]:
+    """The rows of a part."""
+    return [
+        ((table, person), Row(status, since_ms, watched)) for table, person, status, since_ms, watched in value.rows
+    ]
