@@ -30,7 +30,13 @@ def quota(book: TradeBook, actor: str, offer: Offer, command_id: str, *, now_s: 
     due_ms = engine.next_deadline_ms(book.state)
     if 0 < due_ms <= now_ms:
         return None  # something falls due first, the open offer perhaps
-    code = engine.verify(book.state, actor, offer, now_ms)
+    s = book.state
+    seat = s.holder.index(actor)
+    if any(
+        (own.proposer, own.receiver, own.give, own.take) == (seat, offer.to, offer.give, offer.take) for own in s.offers
+    ):
+        return None  # the very one that lies open, perhaps said again
+    code = engine.verify(s, actor, offer, now_ms)
     return code if code in QUOTAS else None
 
 
