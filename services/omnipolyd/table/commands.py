@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from omnipoly.rules.draft import Draft
     from omnipoly.rules.entropy import Entropy
     from omnipoly.rules.state import State
+    from omnipoly.runtime.failures import Failure
     from omnipoly.wire.gen.game.v1 import script_pb2, view_pb2
 
 
@@ -64,6 +65,8 @@ class Command:
     """The least version it has to be decided on."""
     catches_up = True
     """Whether time that did not count is made up for first."""
+    only_looks = False
+    """Whether there is nothing to decide."""
 
     def __init__(self, *, deadline: float, traceparent: str = "") -> None:
         self.deadline = deadline
@@ -72,6 +75,17 @@ class Command:
         self.future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         """Ends with the reply, or a ``Failure``."""
         self._scripted: Scripted | None = None
+
+    def answer(self, reply: bytes) -> None:
+        """End with a reply."""
+        if not self.future.done():
+            self.future.set_result(reply)
+
+    def fail(self, error: Failure) -> None:
+        """End with a refusal or a fault."""
+        if not self.future.done():
+            self.future.set_exception(error)
+            self.future.exception()  # whoever asked may be gone
 
     def entropy(self, seed: bytes, state: State) -> Entropy:
         """Where this command's chance comes from: the table's seed, or its script."""
@@ -119,13 +133,19 @@ class Act(Command):
         self.prompt = prompt
         self.if_version = if_version
         self.script = script
+        if script is not None:
+            content += script.SerializeToString(deterministic=True)
         self.digest = content_digest(content, prompt, if_version)
 
     def decide(self, draft: Draft, now_ms: int, version: int) -> Refused | None:
         if self.script is not None and not draft.state.dev:
             return Refused(Code.BAD_REQUEST, "Only a table opened for it takes scripted throws.")
-        if self.if_version and self.if_version != version:
-            return Refused.because(Code.STALE_VERSION)
+        if self.if_version:
+            # what falls due moves the table on from the version that was meant
+            before = len(draft.events)
+            engine.play_due(draft, now_ms=now_ms)
+            if self.if_version != version or len(draft.events) > before:
+                return Refused.because(Code.STALE_VERSION)
         refused = engine.act(draft, self.actor, self.action, now_ms=now_ms, prompt=self.prompt)
         if refused is None:
             self.no_throws_left()
@@ -256,16 +276,13 @@ class Look(Command):
     """A picture of the table; changes nothing."""
 
     name = "look"
-    catches_up = False
+    only_looks = True
 
     def __init__(self, see: Callable[[State, Answer], bytes], *, at_least: int = 0, deadline: float) -> None:
         """``see``: makes the reply of a state; it may raise ``Failure``."""
         super().__init__(deadline=deadline)
         self.see = see
         self.at_least = at_least
-
-    def decide(self, draft: Draft, now_ms: int, version: int) -> Refused | None:
-        return None
 
     def reply(self, answer: Answer, state: State) -> bytes:
         return self.see(state, answer)

@@ -60,7 +60,7 @@ def entry_of(
         ),
         status=summaries.status(s),
         due_at=moment(due_ms) if due_ms else None,
-        presence_revision=max(table.presence_revision, command.presence_revision),
+        presence_revision=command.presence_revision,
     )
     if summaries.changed(before, draft.events):
         entry.summary = summaries.summary(s, table.opened_at)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from omnipoly.runtime import logging
+from omnipoly.runtime import failures, logging
 from omnipoly.runtime.database import FAULTS
 
 if TYPE_CHECKING:
@@ -17,21 +17,24 @@ if TYPE_CHECKING:
 
 log = logging.get(__name__)
 
+Head = tuple[int, int] | None
+"""(version, epoch) of a table's head; ``None`` for an unknown table."""
+
 
 class Freshness:
     """Reads heads in batches; each answer holds for the time after it was asked for."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._asked: dict[str, list[asyncio.Future[tuple[int, int] | None]]] = {}
+        self._asked: dict[str, list[asyncio.Future[Head]]] = {}
         self._wake = asyncio.Event()
 
-    def ask(self, table_id: str) -> asyncio.Future[tuple[int, int] | None]:
-        """(version, epoch) of a table's head, read after this call; ``None`` for an unknown table.
+    def ask(self, table_id: str) -> asyncio.Future[Head]:
+        """A table's head, read after this call.
 
-        Ends with one of ``database.FAULTS`` when the database cannot be asked.
+        Ends with one of ``database.FAULTS`` when the database cannot be asked, with a ``Failure`` at the end of all.
         """
-        future: asyncio.Future[tuple[int, int] | None] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Head] = asyncio.get_running_loop().create_future()
         self._asked.setdefault(table_id, []).append(future)
         self._wake.set()
         return future
@@ -45,18 +48,20 @@ class Freshness:
             try:
                 versions = await self._store.versions(list(asked))
             except FAULTS as error:
-                for futures in asked.values():
+                _end(asked, error)
+            except BaseException:
+                _end(asked, failures.unavailable("this replica is stopping"))
+                raise
+            else:
+                for table_id, futures in asked.items():
                     for future in futures:
                         if not future.done():
-                            future.set_exception(error)
-                            future.exception()  # whoever waited may be gone: nobody has to look
-                continue
-            except asyncio.CancelledError:
-                for futures in asked.values():
-                    for future in futures:
-                        future.cancel()
-                raise
-            for table_id, futures in asked.items():
-                for future in futures:
-                    if not future.done():
-                        future.set_result(versions.get(table_id))
+                            future.set_result(versions.get(table_id))
+
+
+def _end(asked: dict[str, list[asyncio.Future[Head]]], error: Exception) -> None:
+    for futures in asked.values():
+        for future in futures:
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # whoever waited may be gone: nobody has to look

@@ -2,73 +2,118 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from prometheus_client import Counter
 
+from omnipoly.editions.problems import EditionError
 from omnipoly.rules import engine
 from omnipoly.rules.codes import Code
+from omnipoly.rules.entropy import commitment
 from omnipoly.runtime import logging
 from omnipoly.runtime.database import FAULTS
 from omnipoly.runtime.refusals import failure
 from omnipoly.wire.malformed import Malformed
 
+from .asking import ask
 from .table import rebuild
 
 if TYPE_CHECKING:
+    from omnipoly.rules.ring import Game
+    from omnipoly.rules.state import State
+
     from .catalogue import Catalogue
     from .commands import Command
     from .outages import Outages
-    from .store import Found, Store
+    from .store import Found, Loaded, Store
     from .table import Table
 
 log = logging.get(__name__)
 
-T = TypeVar("T")
-
-RETRY_S = 0.1
-"""Pause before the database is asked again."""
-
 QUARANTINED = Counter("omnipoly_tables_quarantined_total", "Tables taken out of play.")
 LOADS = Counter("omnipoly_table_loads_total", "Tables loaded from the log.")
+
+_UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    EditionError,
+    LookupError,
+    Malformed,
+    TypeError,
+    ValueError,
+    engine.Broken,
+)
+"""What a log that is not whole makes of ``rebuild``: an event may meet a state that it does not fit."""
+
+
+class Epoch(Protocol):
+    """What knows the log's epoch (the ``Database``)."""
+
+    @property
+    def epoch(self) -> int:
+        """The log's epoch as last read."""
+
+    async def read_epoch(self) -> int:
+        """Read it now; whoever wants to know of a new one is told."""
 
 
 class Loader:
     """Reads what the log says. Every method waits for the database for as long as its caller lets it."""
 
-    def __init__(self, store: Store, catalogue: Catalogue, outages: Outages) -> None:
+    def __init__(self, store: Store, catalogue: Catalogue, outages: Outages, epoch: Epoch) -> None:
         self._store = store
         self._catalogue = catalogue
         self._outages = outages
+        self._epoch = epoch
 
-    async def load(self, table: Table) -> None:
-        """Bring a table up to what the log says.
+    async def load(self, table: Table) -> bytes | None:
+        """Bring a table up to what the log says; the commit of an append of unknown outcome, if it has one.
 
         Raises ``Failure``: ``unknown_table``, or ``table_broken`` for one that is out of play or cannot be read.
         """
-        if table.quarantined:
+        if table.broken:
+            await self.quarantine(table, table.broken)
             raise failure(Code.TABLE_BROKEN)
         loaded = await ask(lambda: self._store.load(table.table_id))
         if loaded is None:
             raise failure(Code.UNKNOWN_TABLE)
         if loaded.quarantined:
-            table.quarantined = loaded.quarantined
             raise failure(Code.TABLE_BROKEN)
+        if loaded.epoch > self._epoch.epoch:
+            # another replica has seen the new epoch first: what this one appends would be refused
+            await ask(self._epoch.read_epoch)
         try:
-            game = await ask(lambda: self._catalogue.by_digest(loaded.digest, loaded.edition))
-            state = rebuild(loaded, game)
-        except (Malformed, engine.Broken, ValueError, LookupError) as error:
+            loaded, state = await self._rebuild(table, loaded)
+        except _UNREADABLE as error:
             await self.quarantine(table, f"it cannot be loaded: {error}")
             raise failure(Code.TABLE_BROKEN) from error
-        last_ms = state.now_ms - state.offset_ms
-        catch_up_ms = 0
-        if self._outages.missed_ms(last_ms) is None:
-            catch_up_ms = await ask(lambda: self._outages.missed_long_ago_ms(last_ms))
+        if not (state.dev and not state.commitment):
+            last_ms = state.now_ms - state.offset_ms
+            while not self._outages.covers(last_ms):
+                await ask(lambda: self._outages.cover(last_ms))
+        unpublished = None
+        if 0 < table.unsure_after < loaded.version:
+            (unpublished,) = await ask(lambda: self._store.commits(table.table_id, table.unsure_after, 1))
+            table.unsure_after = loaded.version
         table.take(loaded, state)
-        table.catch_up_ms = catch_up_ms
         LOADS.inc()
+        return unpublished
+
+    async def _rebuild(self, table: Table, loaded: Loaded) -> tuple[Loaded, State]:
+        """The state, without the snapshot where that is what is wrong: it can be made again, the log cannot."""
+        game = await ask(lambda: self._catalogue.by_digest(loaded.digest, loaded.edition))
+        try:
+            return loaded, _checked(loaded, game)
+        except _UNREADABLE as error:
+            if loaded.snapshot is None:
+                raise
+            log.error("snapshot_unreadable", table=table.table_id, version=loaded.snapshot_version, error=repr(error))  # noqa: TRY400 - the log is whole, or says so itself
+        whole = await ask(lambda: self._store.load(table.table_id, snapshots=False))
+        if whole is None:
+            raise LookupError("its head is gone")
+        state = _checked(whole, game)
+        await ask(lambda: self._store.drop_snapshots(table.table_id))
+        return whole, state
 
     async def find(self, table: Table, command: Command) -> Found | None:
         """The commit that a command led to, if it is in the log."""
@@ -76,21 +121,22 @@ class Loader:
 
     async def quarantine(self, table: Table, reason: str) -> None:
         """Take a table out of play: it answers ``table_broken`` until an operator has looked at it."""
-        table.quarantined = reason
+        if not table.broken:
+            QUARANTINED.inc()
+            log.error("table_quarantined", table=table.table_id, reason=reason)
+        table.broken = reason
         table.forget()
-        QUARANTINED.inc()
-        log.error("table_quarantined", table=table.table_id, reason=reason)
         try:
             await self._store.quarantine(table.table_id, reason)
         except FAULTS as error:
+            # this replica knows; the next command for it tries to write it down again
             log.warning("quarantine_not_kept", table=table.table_id, error=repr(error))
+        else:
+            table.broken = ""
 
 
-async def ask(query: Callable[[], Awaitable[T]]) -> T:
-    """The answer of a query, asked again for as long as the database is away; the caller bounds it."""
-    while True:
-        try:
-            return await query()
-        except FAULTS as error:
-            log.warning("query_failed", error=repr(error))
-            await asyncio.sleep(RETRY_S)
+def _checked(loaded: Loaded, game: Game) -> State:
+    state = rebuild(loaded, game)
+    if state.commitment and commitment(loaded.seed) != state.commitment:
+        raise ValueError("its seed is not the one that was committed to")
+    return state

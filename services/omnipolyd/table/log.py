@@ -50,6 +50,10 @@ class Outcome(enum.Enum):
     """The server did not take this row."""
 
 
+_NOT_NOW = (asyncpg.InsufficientResourcesError, asyncpg.ReadOnlySQLTransactionError)
+"""The server took nothing, of any table: a full disk, a server that only reads since it became a standby. The commands
+wait as they do for one that is away."""
+
 Done = Callable[[Outcome], None]
 
 _COUNTED = {outcome: OUTCOMES.labels(outcome.value) for outcome in Outcome}
@@ -124,7 +128,7 @@ class Log:
                         outcomes[table_id] = Outcome.MOVED
                 return outcomes
         except FAULTS as error:
-            if outcome_unknown(error):
+            if outcome_unknown(error) or isinstance(error, _NOT_NOW):
                 log.warning("append_unknown", commits=len(entries), error=repr(error))
                 return {entry.table_id: Outcome.UNKNOWN for entry in entries}
             if len(entries) > 1:

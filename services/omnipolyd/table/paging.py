@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from omnipoly.rules.codes import Code
-from omnipoly.runtime.refusals import failure
+from . import requests
+
+LONGEST = 256
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def token(at: datetime | None, key: str) -> str:
-    """The token of a page that ended at a row's time and key."""
-    stamp = "" if at is None else str(int(at.timestamp() * 1_000_000))
-    return base64.urlsafe_b64encode(f"{stamp} {key}".encode()).decode()
+def token(at: datetime, table_id: str) -> str:
+    """The token of a page that ended at a row's time and table."""
+    stamp = (at - _EPOCH) // timedelta(microseconds=1)
+    return base64.urlsafe_b64encode(f"{stamp} {table_id}".encode()).decode()
 
 
 def position(page_token: str, first: datetime) -> tuple[datetime, str]:
-    """(time, key) after which a page begins; ``first`` for an empty token. Raises ``Failure`` ``bad_request``."""
+    """(time, table id) after which a page begins; ``first`` for an empty token. Raises ``Failure`` ``bad_request``."""
     if not page_token:
         return first, ""
     try:
-        stamp, _, key = base64.urlsafe_b64decode(page_token.encode()).decode().partition(" ")
-        seconds, micros = divmod(int(stamp), 1_000_000)
-        return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros), key
-    except (ValueError, binascii.Error, OverflowError, OSError) as error:
-        raise failure(Code.BAD_REQUEST, "That page token is not one of ours.") from error
+        if len(page_token) > LONGEST:
+            raise ValueError(page_token)
+        stamp, _, table_id = (
+            base64.b64decode(page_token.encode(), altchars=b"-_", validate=True).decode().partition(" ")
+        )
+        return _EPOCH + timedelta(microseconds=int(stamp)), requests.table_id(table_id)
+    except (ValueError, binascii.Error, OverflowError) as error:
+        raise requests.bad("That page token is not one of ours.") from error
+
+
+def version(page_token: str) -> int:
+    """The version after which a page of commits begins; 0 for an empty token. Raises ``Failure`` ``bad_request``."""
+    if not page_token:
+        return 0
+    if not page_token.isascii() or not page_token.isdecimal() or len(page_token) > 18:
+        raise requests.bad("That page token is not one of ours.")
+    return int(page_token)

@@ -16,7 +16,9 @@ from .log import Log
 from .opening import Opener
 from .outages import Outages
 from .publishing import Publisher
+from .reading import Reader
 from .servicer import TableServicer
+from .snapshots import Snapshots
 from .store import Store
 from .tables import Tables
 
@@ -47,6 +49,7 @@ class TableService(Service):
         freshness = Freshness(store)
         writer = Log(database, store, batch=settings.batch)
         catalogue = Catalogue(store, settings.editions)
+        database.on_epoch_change(lambda old, new: outages.forget())
         try:
             # an outage that ended with this start is written down before anything is decided
             await outages.beat()
@@ -55,12 +58,12 @@ class TableService(Service):
         self.tables = Tables(
             store,
             writer,
-            Loader(store, catalogue, outages),
+            Loader(store, catalogue, outages, database),
             freshness,
             outages,
             publisher,
+            Snapshots(store, every=settings.snapshot_every),
             database,
-            snapshot_every=settings.snapshot_every,
             cached=settings.cached_tables,
             evict_after_s=settings.evict_after_s,
         )
@@ -70,10 +73,16 @@ class TableService(Service):
         app.tasks.spawn("freshness", freshness.run)
         app.tasks.spawn("heartbeat", outages.run)
         app.tasks.spawn("evict", self.tables.evict)
-        servicer = TableServicer(self.tables, store, catalogue, opener, dev=settings.dev)
+        servicer = TableServicer(self.tables, catalogue, opener, Reader(store), dev=settings.dev)
         app.serve_link(servicer.methods())
         app.serve_generic(servicer.handler(), TableServicer.SERVICE)
 
     async def drain(self) -> None:
+        """Let every command that came be answered."""
         if self.tables is not None:
             await self.tables.drained()
+
+    async def stop(self) -> None:
+        """End what the drain was too short for."""
+        if self.tables is not None:
+            await self.tables.close()

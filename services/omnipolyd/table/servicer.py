@@ -1,11 +1,13 @@
-"""The table service on the wire: bytes in, bytes out, the same methods in link frames and as plain RPCs."""
+"""The table service on the wire: bytes in, bytes out, the same methods in link frames and as plain RPCs.
+
+Here is what is asked of one table; what is read of many, or from the log alone, stands in ``reading``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -14,34 +16,32 @@ import grpc.aio
 from omnipoly.rules import actions as act
 from omnipoly.rules import listing
 from omnipoly.rules.codes import Code
-from omnipoly.rules.seats import ADMIN
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.link import Call
 from omnipoly.runtime.refusals import failure
-from omnipoly.wire import actions, legal, views
+from omnipoly.wire import legal, views
 from omnipoly.wire.gen.game.v1 import actions_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
-from omnipoly.wire.malformed import Malformed
 
-from . import paging, requests
+from . import requests
 from .commands import Act, Advance, Answer, Look, Report, SetUp, Wake
 from .opening import Opening
-from .store import EARLIEST, LATEST
 
 if TYPE_CHECKING:
     from omnipoly.rules.state import State
 
     from .catalogue import Catalogue
     from .opening import Opener
-    from .store import Head, Store
+    from .reading import Reader
     from .tables import Tables
 
 Reply = bytes | Awaitable[bytes]
+Handler = Callable[[bytes, float, str], Reply]
+"""Answers a request's bytes; told how long its caller waits, in seconds, and the trace it belongs to."""
 
-COMMITS_A_PAGE = 200
-PAGE_BYTES = 1024 * 1024
 EARLY_MS = 1000
 """A wake-up that is no more than this early is waited for."""
+LONGEST_RETRY_S = 86_400.0
 LONGEST_ADVANCE_MS = 30 * 86_400_000
 PLATFORMS = (act.Connect, act.Disconnect, act.MoveClocks, act.Advance)
 """Actions that nobody sends as their own."""
@@ -54,33 +54,28 @@ class TableServicer:
 
     SERVICE = pb.DESCRIPTOR.services_by_name["TableService"].full_name
 
-    def __init__(self, tables: Tables, store: Store, catalogue: Catalogue, opener: Opener, *, dev: bool) -> None:
+    def __init__(self, tables: Tables, catalogue: Catalogue, opener: Opener, reader: Reader, *, dev: bool) -> None:
         self._tables = tables
-        self._store = store
         self._catalogue = catalogue
         self._opener = opener
         self._dev = dev
-        self._handlers: dict[str, Callable[[bytes, float, str], Reply]] = {
+        self._handlers: dict[str, Handler] = {
             "Open": self._open,
             "Act": self._act,
             "Read": self._read,
             "Admit": self._admit,
             "Legal": self._legal,
-            "Commits": self._commits,
-            "Heads": self._heads,
-            "ListHeads": self._list_heads,
             "Wake": self._wake,
             "Report": self._report,
-            "List": self._list,
             "SetUp": self._set_up,
             "Advance": self._advance,
-            "Export": self._export,
+            **reader.handlers(),
         }
 
     def methods(self) -> dict[str, Callable[[bytes, Call], Reply]]:
         """For link frames, by full name."""
 
-        def method(handler: Callable[[bytes, float, str], Reply]) -> Callable[[bytes, Call], Reply]:
+        def method(handler: Handler) -> Callable[[bytes, Call], Reply]:
             return lambda body, call: handler(body, call.remaining_s(), call.traceparent)
 
         return {f"/{self.SERVICE}/{name}": method(handler) for name, handler in self._handlers.items()}
@@ -88,7 +83,7 @@ class TableServicer:
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         """For plain RPCs."""
 
-        def rpc(handler: Callable[[bytes, float, str], Reply]) -> Any:
+        def rpc(handler: Handler) -> Any:
             async def call(body: bytes, context: Any) -> bytes:
                 waits_s = context.time_remaining()
                 reply = handler(body, requests.LONGEST_WAIT_S if waits_s is None else waits_s, "")
@@ -107,26 +102,26 @@ class TableServicer:
             raise failure(Code.BAD_OPTION, "Private tables cannot be opened here.")
         if request.dev and not self._dev:
             raise requests.bad("Tables of that kind are opened under --dev only.")
-        game = self._catalogue.by_name(request.edition)
         person, name = requests.person(request.identity), requests.name(request.identity)
-        options = _action(actions_pb2.Action(set_options=request.options))
+        command_id = requests.command_id(request.command_id)
+        deadline = requests.deadline(request.timeout, waits_s)
+        options = requests.action(actions_pb2.Action(set_options=request.options))
         assert isinstance(options, act.SetOptions)
         content = pb.OpenRequest(
             edition=request.edition, options=request.options, unseated=request.unseated, dev=request.dev
         )
         opening = Opening(
-            game,
+            self._catalogue.by_name(request.edition),
             options,
             person,
             name,
-            requests.command_id(request.command_id),
+            command_id,
             content.SerializeToString(deterministic=True),
             seated=not request.unseated,
             dev=request.dev,
             traceparent=requests.traceparent(request.traceparent or traceparent),
         )
-        async with asyncio.timeout_at(requests.deadline(request.timeout, waits_s)):
-            table, answer = await self._opener.open(opening)
+        table, answer = await self._opener.open(opening, deadline)
         return pb.OpenResponse(
             table=table, version=answer.version, commits=answer.commits, duplicate=answer.duplicate
         ).SerializeToString()
@@ -134,15 +129,18 @@ class TableServicer:
     def _act(self, body: bytes, waits_s: float, traceparent: str) -> Reply:
         request = requests.parse(pb.ActRequest, body)
         table_id = requests.table_id(request.table)
-        action = _action(request.action)
+        action = requests.action(request.action)
         if isinstance(action, PLATFORMS):
             raise requests.bad("That is not for anybody to send.")
         identity = request.identity
-        actor = requests.person(identity)
-        if isinstance(action, ADMINS) and identity.admin:
-            actor = ADMIN + actor
+        if identity.admin and isinstance(action, ADMINS):
+            actor = requests.admin(identity)
+        else:
+            actor = requests.person(identity)
         if isinstance(action, act.Join) and not action.name:
             action = act.Join(requests.name(identity))
+        if request.HasField("script"):
+            self._require_dev()
         command = Act(
             action,
             actor=actor,
@@ -151,7 +149,7 @@ class TableServicer:
             deadline=requests.deadline(request.timeout, waits_s),
             prompt=request.prompt_id,
             if_version=request.if_version,
-            script=request.script if request.HasField("script") else None,
+            script=requests.script(request),
             traceparent=requests.traceparent(request.traceparent or traceparent),
         )
         return self._tables.submit(table_id, command)
@@ -159,18 +157,19 @@ class TableServicer:
     async def _wake(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
         request = requests.parse(pb.WakeRequest, body)
         table_id = requests.table_id(request.table)
-        due_ms = request.due.ToMilliseconds()
+        due_ms = requests.moment_ms(request.due)
         early_ms = due_ms - time.time() * 1000
         if early_ms > EARLY_MS:
             raise Failure(
                 grpc.StatusCode.FAILED_PRECONDITION,
                 Code.TOO_EARLY,
                 "Nothing has fallen due yet.",
-                retry_after_s=early_ms / 1000,
+                retry_after_s=min(early_ms / 1000, LONGEST_RETRY_S),
             )
-        if early_ms > 0:
+        deadline = requests.usual_deadline(waits_s)
+        while early_ms > 0:
             await asyncio.sleep(early_ms / 1000)
-        deadline = asyncio.get_running_loop().time() + min(requests.USUAL_WAIT_S, waits_s)
+            early_ms = due_ms - time.time() * 1000
         traceparent = requests.traceparent(request.traceparent or traceparent)
         return await self._tables.submit(
             table_id, Wake(at_least=request.at_least, deadline=deadline, traceparent=traceparent)
@@ -179,12 +178,16 @@ class TableServicer:
     def _report(self, body: bytes, waits_s: float, traceparent: str) -> Reply:
         request = requests.parse(pb.ReportRequest, body)
         table_id = requests.table_id(request.table)
+        if request.revision < 1:
+            raise requests.bad("A report's revision is 1 or more.")
         if not 1 <= len(request.persons) <= 100:
             raise requests.bad("A report is of 1 to 100 persons.")
+        if len({row.person for row in request.persons}) < len(request.persons):
+            raise requests.bad("A report names nobody twice.")
         command = Report(
-            [(row.person, _presence(row.status)) for row in request.persons],
+            [(requests.person_id(row.person), _presence(row.status)) for row in request.persons],
             revision=request.revision,
-            deadline=asyncio.get_running_loop().time() + min(requests.USUAL_WAIT_S, waits_s),
+            deadline=requests.usual_deadline(waits_s),
             traceparent=requests.traceparent(request.traceparent or traceparent),
         )
         return self._tables.submit(table_id, command)
@@ -194,9 +197,9 @@ class TableServicer:
         self._require_dev()
         command = SetUp(
             request.view,
-            actor=ADMIN + requests.person(request.identity),
+            actor=requests.admin(request.identity),
             command_id=requests.command_id(request.command_id),
-            deadline=asyncio.get_running_loop().time() + min(requests.USUAL_WAIT_S, waits_s),
+            deadline=requests.usual_deadline(waits_s),
         )
         return self._tables.submit(requests.table_id(request.table), command)
 
@@ -204,14 +207,14 @@ class TableServicer:
         request = requests.parse(pb.AdvanceRequest, body)
         self._require_dev()
         by_ms = request.by.seconds * 1000 + request.by.nanos // 1_000_000
-        if not 0 <= by_ms <= LONGEST_ADVANCE_MS:
-            raise requests.bad("A clock is moved forward by at most 30 days.")
+        if not 1 <= by_ms <= LONGEST_ADVANCE_MS:
+            raise requests.bad("A clock is moved forward by 1 ms to 30 days.")
         command = Advance(
             by_ms=by_ms,
-            actor=ADMIN + requests.person(request.identity),
+            actor=requests.admin(request.identity),
             command_id=requests.command_id(request.command_id),
-            deadline=asyncio.get_running_loop().time() + min(requests.USUAL_WAIT_S, waits_s),
-            script=request.script if request.HasField("script") else None,
+            deadline=requests.usual_deadline(waits_s),
+            script=requests.script(request),
         )
         return self._tables.submit(requests.table_id(request.table), command)
 
@@ -224,8 +227,8 @@ class TableServicer:
     def _look(
         self, table: str, waits_s: float, see: Callable[[State, Answer], bytes], *, at_least: int = 0
     ) -> asyncio.Future[bytes]:
-        deadline = asyncio.get_running_loop().time() + min(requests.USUAL_WAIT_S, waits_s)
-        return self._tables.submit(requests.table_id(table), Look(see, at_least=at_least, deadline=deadline))
+        look = Look(see, at_least=at_least, deadline=requests.usual_deadline(waits_s))
+        return self._tables.submit(requests.table_id(table), look)
 
     def _read(self, body: bytes, waits_s: float, traceparent: str) -> Reply:
         request = requests.parse(pb.ReadRequest, body)
@@ -240,7 +243,7 @@ class TableServicer:
     def _admit(self, body: bytes, waits_s: float, traceparent: str) -> Reply:
         request = requests.parse(pb.AdmitRequest, body)
         person = requests.person(request.identity)
-        if request.purpose == pb.AdmitRequest.PURPOSE_UNSPECIFIED:
+        if request.purpose not in (pb.AdmitRequest.PURPOSE_FOLLOW, pb.AdmitRequest.PURPOSE_SIT):
             raise requests.bad("Say what the person wants to be let in for.")
 
         def see(s: State, answer: Answer) -> bytes:
@@ -265,98 +268,6 @@ class TableServicer:
 
         return self._look(request.table, waits_s, see, at_least=request.at_least)
 
-    async def _commits(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
-        request = requests.parse(pb.CommitsRequest, body)
-        table_id = requests.table_id(request.table)
-        limit = requests.page_size(request.page_size, COMMITS_A_PAGE, COMMITS_A_PAGE)
-        heads = await self._store.heads([table_id])
-        if not heads:
-            raise failure(Code.UNKNOWN_TABLE)
-        response = pb.CommitsResponse(version=heads[0].version, epoch=heads[0].epoch)
-        size = 0
-        for commit in await self._store.commits(table_id, max(0, request.after), limit):
-            size += len(commit)
-            if size > PAGE_BYTES and response.commits:
-                break
-            response.commits.append(commit)
-        return response.SerializeToString()
-
-    async def _export(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
-        request = requests.parse(pb.ExportRequest, body)
-        table_id = requests.table_id(request.table)
-        limit = requests.page_size(request.page_size, COMMITS_A_PAGE, COMMITS_A_PAGE)
-        after = _number(request.page_token)
-        response = pb.ExportResponse()
-        loaded = await self._store.load(table_id) if not after else None
-        if not after:
-            if loaded is None:
-                raise failure(Code.UNKNOWN_TABLE)
-            kept = await self._store.edition(loaded.digest)
-            if kept is None:
-                raise failure(Code.TABLE_BROKEN)
-            response.edition, response.digest, response.edition_text = kept[0], loaded.digest, kept[1]
-        rows = await self._store.commits(table_id, after, limit)
-        response.commits.extend(rows)
-        if len(rows) == limit:
-            response.next_page_token = str(after + limit)
-        return response.SerializeToString()
-
-    async def _heads(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
-        request = requests.parse(pb.HeadsRequest, body)
-        if not 1 <= len(request.tables) <= 1000:
-            raise requests.bad("Heads are asked for of 1 to 1000 tables.")
-        response = pb.HeadsResponse()
-        response.server_time.GetCurrentTime()
-        for head in await self._store.heads([requests.table_id(table) for table in request.tables]):
-            _fill(response.heads.add(), head)
-        return response.SerializeToString()
-
-    async def _list_heads(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
-        request = requests.parse(pb.ListHeadsRequest, body)
-        limit = requests.page_size(request.page_size, 1000, 1000)
-        response = pb.ListHeadsResponse()
-        response.server_time.GetCurrentTime()
-        before = request.due_before.ToDatetime(UTC) if request.HasField("due_before") else None
-        after = paging.position(request.page_token, EARLIEST)
-        if request.HasField("changed_since"):
-            since = request.changed_since.ToDatetime(UTC)
-            heads = await self._store.heads_changed(since, before, after, limit)
-        else:
-            heads = await self._store.heads_due(before, after, limit)
-        for head in heads:
-            _fill(response.heads.add(), head)
-        if len(heads) == limit:
-            response.next_page_token = paging.token(heads[-1].due_at or LATEST, heads[-1].table_id)
-        return response.SerializeToString()
-
-    async def _list(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
-        request = requests.parse(pb.ListRequest, body)
-        limit = requests.page_size(request.page_size, 100, 50)
-        rows = await self._store.list_tables(
-            [request.status] if request.status else None,
-            request.edition,
-            request.person,
-            request.host,
-            request.open_only,
-            paging.position(request.page_token, LATEST),
-            limit,
-        )
-        response = pb.ListResponse()
-        for row in rows:
-            summary = response.tables.add()
-            summary.ParseFromString(row["summary"])
-            summary.version = row["version"]
-        if len(rows) == limit:
-            response.next_page_token = paging.token(rows[-1]["opened_at"], rows[-1]["table_id"])
-        return response.SerializeToString()
-
-
-def _action(message: Any) -> act.Action:
-    try:
-        return actions.from_proto(message)
-    except Malformed as error:
-        raise requests.bad(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
-
 
 def _presence(status: int) -> act.Action:
     if status == pb.PersonPresence.STATUS_CONNECTED:
@@ -366,18 +277,3 @@ def _presence(status: int) -> act.Action:
     if status == pb.PersonPresence.STATUS_BROKEN:
         return act.Disconnect(broken=True)
     raise requests.bad("Say how each person is at the table.")
-
-
-def _fill(message: Any, head: Head) -> None:
-    message.table, message.version, message.epoch = head.table_id, head.version, head.epoch
-    message.status = head.status
-    if head.due_at is not None:
-        message.next_deadline.FromDatetime(head.due_at)
-
-
-def _number(page_token: str) -> int:
-    if not page_token:
-        return 0
-    if not page_token.isascii() or not page_token.isdecimal() or len(page_token) > 18:
-        raise requests.bad("That page token is not one of ours.")
-    return int(page_token)

@@ -1,157 +1,29 @@
-"""The log in Postgres: what is asked of it, as constant SQL, and the rows that come and go.
-
-Rows of one append are sorted by table id, and the heads are locked in that order before they are moved: two replicas
-that append the same tables then wait for each other instead of deadlocking.
-"""
+"""The log in Postgres: each statement as a method, and the rows that come and go as things with names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import asyncpg  # type: ignore[import-untyped]
 import msgspec
+
+from . import sql
 
 if TYPE_CHECKING:
     from omnipoly.runtime.database import Connection, Database, Record
 
-APPEND = """
-WITH given AS (
-    SELECT * FROM unnest(
-        $1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bytea[], $7::timestamptz[], $8::text[],
-        $9::bytea[], $10::smallint[], $11::timestamptz[], $12::bigint[], $13::bytea[], $14::text[], $15::text[],
-        $16::boolean[]
-    ) AS g (
-        table_id, version, epoch, actor, command_id, digest, at, traceparent,
-        body, status, due_at, presence_revision, summary, host, persons, free_seats
-    )
-), locked AS MATERIALIZED (
-    SELECT h.table_id
-    FROM heads h JOIN given g ON h.table_id = g.table_id
-    WHERE h.version = g.version - 1 AND h.epoch <= g.epoch
-    ORDER BY h.table_id
-    FOR NO KEY UPDATE OF h
-), moved AS (
-    UPDATE heads h
-    SET version = g.version,
-        epoch = g.epoch,
-        status = g.status,
-        due_at = g.due_at,
-        presence_revision = g.presence_revision,
-        summary = coalesce(g.summary, h.summary),
-        host = coalesce(g.host, h.host),
-        persons = CASE WHEN g.persons IS NULL THEN h.persons ELSE string_to_array(g.persons, ' ') END,
-        free_seats = coalesce(g.free_seats, h.free_seats),
-        changed_at = now()
-    FROM given g JOIN locked l ON l.table_id = g.table_id
-    WHERE h.table_id = g.table_id AND h.version = g.version - 1
-    RETURNING h.table_id
-)
-INSERT INTO commits (table_id, version, epoch, actor, command_id, digest, at, traceparent, body)
-SELECT g.table_id, g.version, g.epoch, g.actor, g.command_id, g.digest, g.at, g.traceparent, g.body
-FROM given g JOIN moved m ON m.table_id = g.table_id
-RETURNING table_id
-"""
-
-OPEN = """
-WITH opened AS (
-    INSERT INTO heads (
-        table_id, version, epoch, status, due_at, edition, digest, opener, opened_at, host, persons, free_seats, summary
-    )
-    VALUES ($1, 1, $2, $3, $4, $5, $6, $7, $8, $7, $9, true, $10)
-    ON CONFLICT (table_id) DO NOTHING
-    RETURNING table_id
-), secret AS (
-    INSERT INTO secrets (table_id, seed) SELECT table_id, $11 FROM opened
-)
-INSERT INTO commits (table_id, version, epoch, actor, command_id, digest, at, traceparent, body)
-SELECT table_id, 1, $2, $7, $12, $13, $8, $14, $15 FROM opened
-RETURNING table_id
-"""
-
-KEEP_EDITION = "INSERT INTO editions (digest, edition, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-EDITION = "SELECT edition, body FROM editions WHERE digest = $1"
-OPEN_TABLES = "SELECT count(*) FROM heads WHERE opener = $1 AND status = ANY ($2::smallint[])"
-
-LOAD = """
-WITH head AS (
-    SELECT h.version, h.epoch, h.digest, h.edition, h.presence_revision, h.opened_at, s.seed, q.reason
-    FROM heads h
-    LEFT JOIN secrets s USING (table_id)
-    LEFT JOIN quarantined q USING (table_id)
-    WHERE h.table_id = $1
-), snapshot AS (
-    SELECT version, epoch, body FROM snapshots
-    WHERE table_id = $1 AND version <= (SELECT version FROM head)
-    ORDER BY version DESC LIMIT 1
-)
-SELECT 0 AS kind, h.version, h.epoch, h.digest, h.edition, h.presence_revision, h.opened_at, h.seed, h.reason,
-       '' AS actor, '' AS command_id, NULL::bytea AS content, NULL::bytea AS body
-FROM head h
-UNION ALL
-SELECT 1, version, epoch, '', '', 0, NULL, NULL, NULL, '', '', NULL, body FROM snapshot
-UNION ALL
-SELECT 2, c.version, c.epoch, '', '', 0, NULL, NULL, NULL, c.actor, c.command_id, c.digest, c.body
-FROM commits c
-WHERE c.table_id = $1
-  AND c.version > coalesce((SELECT version FROM snapshot), 0)
-  AND c.version <= (SELECT version FROM head)
-ORDER BY 1, 2
-"""
-
-COMMAND = """
-SELECT version, digest, body FROM commits WHERE table_id = $1 AND actor = $2 AND command_id = $3 AND command_id <> ''
-"""
-COMMITS = """
-SELECT body FROM commits WHERE table_id = $1 AND version > $2 ORDER BY version LIMIT $3
-"""
-VERSIONS = "SELECT table_id, version, epoch FROM heads WHERE table_id = ANY ($1::text[])"
-HEADS = "SELECT table_id, version, epoch, status, due_at FROM heads WHERE table_id = ANY ($1::text[])"
-HEADS_DUE = """
-SELECT table_id, version, epoch, status, due_at FROM heads
-WHERE due_at IS NOT NULL AND ($1::timestamptz IS NULL OR due_at < $1) AND (due_at, table_id) > ($2, $3)
-ORDER BY due_at, table_id LIMIT $4
-"""
-HEADS_CHANGED = """
-SELECT h.table_id, h.version, h.epoch, h.status, h.due_at
-FROM heads h
-WHERE h.table_id IN (SELECT c.table_id FROM commits c WHERE c.stored_at >= $1)
-  AND ($2::timestamptz IS NULL OR h.due_at < $2)
-  AND (coalesce(h.due_at, 'infinity'), h.table_id) > ($3, $4)
-ORDER BY coalesce(h.due_at, 'infinity'), h.table_id LIMIT $5
-"""
-LIST = """
-SELECT table_id, version, opened_at, summary FROM heads
-WHERE ($1::smallint[] IS NULL OR status = ANY ($1))
-  AND ($2 = '' OR edition = $2)
-  AND ($3 = '' OR persons @> ARRAY[$3])
-  AND ($4 = '' OR opener = $4)
-  AND (NOT $5 OR free_seats)
-  AND (opened_at, table_id) < ($6, $7)
-ORDER BY opened_at DESC, table_id DESC LIMIT $8
-"""
-SNAPSHOT = """
-INSERT INTO snapshots (table_id, version, epoch, body) VALUES ($1, $2, $3, $4)
-ON CONFLICT (table_id, version) DO UPDATE SET epoch = EXCLUDED.epoch, body = EXCLUDED.body
-"""
-OLD_SNAPSHOTS = "DELETE FROM snapshots WHERE table_id = $1 AND version < $2"
-QUARANTINE = "INSERT INTO quarantined (table_id, reason) VALUES ($1, $2) ON CONFLICT DO NOTHING"
-
-PULSE = """
-WITH old AS (
-    SELECT at FROM heartbeat FOR UPDATE
-), gap AS (
-    INSERT INTO outages (from_at, to_at)
-    SELECT at, clock_timestamp() FROM old WHERE at < clock_timestamp() - $1::interval
-    ON CONFLICT DO NOTHING
-)
-INSERT INTO heartbeat (at) VALUES (clock_timestamp())
-ON CONFLICT (one) DO UPDATE SET at = greatest(heartbeat.at, EXCLUDED.at)
-"""
-OUTAGES = "SELECT from_at, to_at FROM outages WHERE to_at > $1 ORDER BY to_at"
-
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+
+ANSWER_S = 12.0
+"""So long a statement may take to be answered, a little longer than the server lets it run; then its connection is cut:
+a network that swallows packets would hold it for a quarter of an hour."""
+PULSE_S = 3.0
+"""Likewise for a heartbeat, which is worth nothing later."""
 
 
 class Entry(msgspec.Struct):
@@ -169,6 +41,7 @@ class Entry(msgspec.Struct):
     status: int
     due_at: datetime | None
     presence_revision: int
+    """Of a presence report, which has to be newer than the last one; 0 for everything else."""
     summary: bytes | None = None
     """``None``: as it was; likewise the next three."""
     host: str | None = None
@@ -223,25 +96,45 @@ class Found(NamedTuple):
 
 
 class Store:
-    """The statements, each with its rows made into something with names."""
+    """The statements. Each raises one of ``database.FAULTS``, within ``ANSWER_S`` when nobody answers."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    # --- writing ------------------------------------------------------------------------------------------------------
+
     async def append(self, connection: Connection, entries: Sequence[Entry]) -> set[str]:
         """Move heads and insert commits in one statement; the ids of the tables that moved. Sorted by the caller."""
         columns: list[list[Any]] = [list(column) for column in zip(*map(msgspec.structs.astuple, entries), strict=True)]
-        rows = await connection.fetch(APPEND, *columns)
+        with _answered(connection, ANSWER_S):
+            try:
+                rows = await connection.fetch(sql.APPEND, *columns)
+            except asyncpg.ReadOnlySQLTransactionError:
+                connection.terminate()  # of a server that has become a standby: the next one is the primary's
+                raise
         return {row[0] for row in rows}
 
     async def open(
-        self, entry: Entry, *, edition: str, digest: str, text: str, seed: bytes, persons: list[str]
+        self,
+        entry: Entry,
+        *,
+        edition: str,
+        digest: str,
+        text: str,
+        seed: bytes,
+        persons: list[str],
+        open_statuses: Sequence[int],
+        most_open: int,
     ) -> bool:
-        """Insert a table's head, secret and first commit; false when its id is there already."""
-        async with self._database.acquire() as connection, connection.transaction():
-            await connection.execute(KEEP_EDITION, digest, edition, text)
+        """Insert a table's head, secret and first commit.
+
+        False when its id is there already, or its opener has ``most_open`` tables in ``open_statuses``.
+        """
+        async with self._connection() as connection, connection.transaction():
+            await connection.execute(sql.KEEP_EDITION, digest, edition, text)
+            await connection.execute(sql.OPEN_IN_TURN, entry.actor)
             opened = await connection.fetchval(
-                OPEN,
+                sql.OPEN,
                 entry.table_id,
                 entry.epoch,
                 entry.status,
@@ -257,21 +150,51 @@ class Store:
                 entry.digest,
                 entry.traceparent,
                 entry.body,
+                list(open_statuses),
+                most_open,
             )
         return opened is not None
 
+    async def note_presence(self, table_id: str, version: int, epoch: int, revision: int) -> bool:
+        """Keep the revision of a report that changed nothing; false when the head has moved on, or past it."""
+        return bool(await self._value(sql.NOTE_PRESENCE, table_id, version, epoch, revision))
+
+    async def keep_snapshot(self, table_id: str, version: int, epoch: int, body: bytes) -> None:
+        """Store a snapshot and drop those before the last one."""
+        await self._execute(sql.SNAPSHOT, table_id, version, epoch, body)
+        await self._execute(sql.OLD_SNAPSHOTS, table_id, version)
+
+    async def drop_snapshots(self, table_id: str) -> None:
+        """Drop snapshots that cannot be read."""
+        await self._execute(sql.NO_SNAPSHOTS, table_id)
+
+    async def quarantine(self, table_id: str, reason: str) -> None:
+        """Mark a table as out of play."""
+        await self._execute(sql.QUARANTINE, table_id, reason)
+
+    async def pulse(self, gap_s: float) -> None:
+        """Move the platform's heartbeat; a gap longer than ``gap_s`` is written down once as an outage."""
+        async with self._connection(PULSE_S) as connection:
+            await connection.execute(sql.PULSE, timedelta(seconds=gap_s))
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
     async def edition(self, digest: str) -> tuple[str, str] | None:
         """(id with mode, text) of an edition by its digest."""
-        row = await self._database.fetchrow(EDITION, digest)
+        row = await self._row(sql.EDITION, digest)
         return None if row is None else (row[0], row[1])
 
-    async def open_tables(self, opener: str, statuses: Sequence[int]) -> int:
-        """How many tables in these states a person has opened."""
-        return int(await self._database.fetchval(OPEN_TABLES, opener, list(statuses)))
+    async def edition_of(self, table_id: str) -> tuple[str, str, str] | None:
+        """(id with mode, digest, text) of a table's edition; ``None`` for an unknown table."""
+        row = await self._row(sql.KEPT_EDITION, table_id)
+        return None if row is None else (row[0], row[1], row[2])
 
-    async def load(self, table_id: str) -> Loaded | None:
-        """A table's head, its last snapshot and the commits behind it; ``None`` for an unknown table."""
-        rows = await self._database.fetch(LOAD, table_id)
+    async def load(self, table_id: str, *, snapshots: bool = True) -> Loaded | None:
+        """A table's head, its last snapshot (unless without) and the commits behind it; ``None`` for an unknown table.
+
+        The commits of a quarantined table are left out.
+        """
+        rows = await self._rows(sql.LOAD, table_id, snapshots)
         if not rows:
             return None
         head = rows[0]
@@ -300,30 +223,31 @@ class Store:
 
     async def command(self, table_id: str, actor: str, command_id: str) -> Found | None:
         """The commit that a command led to, if it was ever accepted."""
-        row = await self._database.fetchrow(COMMAND, table_id, actor, command_id)
+        row = await self._row(sql.COMMAND, table_id, actor, command_id)
         return None if row is None else Found(row[0], row[1], row[2])
 
     async def commits(self, table_id: str, after: int, limit: int) -> list[bytes]:
         """Bodies of commits after a version, in order."""
-        return [row[0] for row in await self._database.fetch(COMMITS, table_id, after, limit)]
+        return [row[0] for row in await self._rows(sql.COMMITS, table_id, after, limit)]
 
     async def versions(self, table_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
         """(version, epoch) of tables; unknown ones are absent."""
-        return {row[0]: (row[1], row[2]) for row in await self._database.fetch(VERSIONS, list(table_ids))}
+        return {row[0]: (row[1], row[2]) for row in await self._rows(sql.VERSIONS, list(table_ids))}
 
     async def heads(self, table_ids: Sequence[str]) -> list[Head]:
         """Heads of tables; unknown ones are absent."""
-        return [Head(*row) for row in await self._database.fetch(HEADS, list(table_ids))]
+        return [Head(*row) for row in await self._rows(sql.HEADS, list(table_ids))]
 
     async def heads_due(self, before: datetime | None, after: tuple[datetime, str], limit: int) -> list[Head]:
         """Heads with something due, by what falls due first, after (due, table)."""
-        return [Head(*row) for row in await self._database.fetch(HEADS_DUE, before, *after, limit)]
+        return [Head(*row) for row in await self._rows(sql.HEADS_DUE, before, *after, limit)]
 
     async def heads_changed(
         self, since: datetime, before: datetime | None, after: tuple[datetime, str], limit: int
     ) -> list[Head]:
-        """Heads of tables with a commit stored since, by what falls due first, after (due, table)."""
-        rows = await self._database.fetch(HEADS_CHANGED, since, before, *after, limit)
+        """Heads of tables with a commit stored since, by what falls due first (nothing: at ``LATEST``), after (due,
+        table)."""
+        rows = await self._rows(sql.HEADS_CHANGED, since, before, *after, limit, LATEST)
         return [Head(*row) for row in rows]
 
     async def list_tables(
@@ -338,21 +262,45 @@ class Store:
     ) -> list[Record]:
         """(table_id, version, opened_at, summary), the latest opened first."""
         wanted = None if statuses is None else list(statuses)
-        return await self._database.fetch(LIST, wanted, edition, person, opener, open_only, *before, limit)
-
-    async def keep_snapshot(self, table_id: str, version: int, epoch: int, body: bytes) -> None:
-        """Store a snapshot and drop those before the last one."""
-        await self._database.execute(SNAPSHOT, table_id, version, epoch, body)
-        await self._database.execute(OLD_SNAPSHOTS, table_id, version)
-
-    async def quarantine(self, table_id: str, reason: str) -> None:
-        """Mark a table as out of play."""
-        await self._database.execute(QUARANTINE, table_id, reason)
-
-    async def pulse(self, gap_s: float) -> None:
-        """Move the platform's heartbeat; a gap longer than ``gap_s`` is written down once as an outage."""
-        await self._database.execute(PULSE, timedelta(seconds=gap_s))
+        return await self._rows(sql.LIST, wanted, edition, person, opener, open_only, *before, limit)
 
     async def outages(self, since: datetime) -> list[tuple[datetime, datetime]]:
         """Outages that ended after a time: (from, to)."""
-        return [(row[0], row[1]) for row in await self._database.fetch(OUTAGES, since)]
+        return [(row[0], row[1]) for row in await self._rows(sql.OUTAGES, since)]
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _connection(self, answer_s: float = ANSWER_S) -> AsyncIterator[Connection]:
+        async with self._database.acquire() as connection:
+            with _answered(connection, answer_s):
+                yield connection
+
+    async def _rows(self, text: str, *args: object) -> list[Record]:
+        async with self._connection() as connection:
+            return await connection.fetch(text, *args)  # type: ignore[no-any-return]
+
+    async def _row(self, text: str, *args: object) -> Record | None:
+        async with self._connection() as connection:
+            return await connection.fetchrow(text, *args)
+
+    async def _value(self, text: str, *args: object) -> Any:
+        async with self._connection() as connection:
+            return await connection.fetchval(text, *args)
+
+    async def _execute(self, text: str, *args: object) -> None:
+        async with self._connection() as connection:
+            await connection.execute(text, *args)
+
+
+@contextmanager
+def _answered(connection: Connection, answer_s: float) -> Iterator[None]:
+    """Cut a connection that does not answer in time, or whose answer nobody waits for any more."""
+    timer = asyncio.get_running_loop().call_later(answer_s, connection.terminate)
+    try:
+        yield
+    except asyncio.CancelledError:
+        connection.terminate()
+        raise
+    finally:
+        timer.cancel()

@@ -32,18 +32,19 @@ class Table:
     """
 
     __slots__ = (
+        "all_ids",
+        "broken",
         "busy",
-        "catch_up_ms",
         "epoch",
         "ids",
         "opened_at",
         "presence_revision",
-        "quarantined",
         "queue",
         "seed",
         "snapshot_version",
         "state",
         "table_id",
+        "unsure_after",
         "used",
         "version",
     )
@@ -57,21 +58,25 @@ class Table:
         self.presence_revision = 0
         self.opened_at: datetime | None = None
         self.snapshot_version = 0
-        self.catch_up_ms = 0
-        """Time of outages long ago that its clocks have to be moved by first."""
         self.ids: dict[tuple[str, str], tuple[int, bytes]] = {}
         """(actor, command id) to (version, digest), oldest first."""
+        self.all_ids = False
+        """Whether these are all that the log has."""
         self.queue: deque[Command] = deque()
         self.busy = False
         self.used = 0.0
         """When the last command came, by the event loop's clock."""
-        self.quarantined = ""
-        """Why it is out of play; "" when it is not."""
+        self.unsure_after = 0
+        """Nobody knows what became of the append of the version after this one: a load that finds it publishes it; 0:
+        all is known."""
+        self.broken = ""
+        """Why it is to be taken out of play, as long as that could not be written down."""
 
     def forget(self) -> None:
         """Drop what is known: the next command loads it again."""
         self.state = None
         self.ids = {}
+        self.all_ids = False
 
     def take(self, loaded: Loaded, state: State) -> None:
         """Stand where a load has found it."""
@@ -82,18 +87,18 @@ class Table:
         self.presence_revision = loaded.presence_revision
         self.opened_at = loaded.opened_at
         self.snapshot_version = loaded.snapshot_version
-        self.quarantined = loaded.quarantined
-        self.ids = {
-            (commit.actor, commit.command_id): (commit.version, commit.digest)
-            for commit in loaded.commits
-            if commit.command_id
-        }
+        self.all_ids = loaded.snapshot is None
+        self.ids = {}
+        for commit in loaded.commits:
+            if commit.command_id:
+                self.remember(commit.actor, commit.command_id, commit.version, commit.digest)
 
     def remember(self, actor: str, command_id: str, version: int, digest: bytes) -> None:
         """Keep the id of a command that took effect."""
         self.ids[actor, command_id] = (version, digest)
         if len(self.ids) > KNOWN_IDS:
             del self.ids[next(iter(self.ids))]
+            self.all_ids = False
 
     @property
     def scripted(self) -> bool:
@@ -107,11 +112,6 @@ class Table:
         if self.scripted:
             return s.now_ms
         return max(wall_ms + s.offset_ms, s.now_ms)
-
-    def due_ms(self) -> int:
-        """When something falls due next on the platform's clock; 0 for never."""
-        s = self.state
-        return 0 if s is None else platform_due_ms(s)
 
 
 def platform_due_ms(s: State) -> int:

@@ -1,0 +1,155 @@
+"""What is read of many tables, or from the log alone, on the wire: heads, lists, commits, exports."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from omnipoly.rules.codes import Code
+from omnipoly.runtime import failures
+from omnipoly.runtime.refusals import failure
+from omnipoly.wire.gen.table.v1 import table_pb2 as pb
+
+from . import paging, requests
+from .asking import ask
+from .store import EARLIEST, LATEST
+
+if TYPE_CHECKING:
+    from .store import Head, Store
+
+T = TypeVar("T")
+
+COMMITS_A_PAGE = 200
+PAGE_BYTES = 768 * 1024
+"""Of a page's rows: an answer has at most 1 MiB with all that stands around them, an edition's text included."""
+MOST_HEADS = 1000
+MOST_LISTED = 100
+
+
+class Reader:
+    """Answers from the store. Each query is asked again for as long as its caller waits."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def handlers(self) -> dict[str, Callable[[bytes, float, str], Awaitable[bytes]]]:
+        """By method."""
+        return {
+            "Commits": self._commits,
+            "Export": self._export,
+            "Heads": self._heads,
+            "ListHeads": self._list_heads,
+            "List": self._list,
+        }
+
+    async def _commits(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
+        request = requests.parse(pb.CommitsRequest, body)
+        table_id = requests.table_id(request.table)
+        limit = requests.page_size(request.page_size, COMMITS_A_PAGE, COMMITS_A_PAGE)
+        after = max(0, request.after)
+        heads = await _asked(lambda: self._store.heads([table_id]), waits_s)
+        if not heads:
+            raise failure(Code.UNKNOWN_TABLE)
+        rows = await _asked(lambda: self._store.commits(table_id, after, limit), waits_s)
+        response = pb.CommitsResponse(version=heads[0].version, epoch=heads[0].epoch, commits=_page(rows))
+        if response.commits:
+            # the head may have moved between the two queries
+            response.version = max(response.version, after + len(response.commits))
+        return response.SerializeToString()
+
+    async def _export(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
+        request = requests.parse(pb.ExportRequest, body)
+        table_id = requests.table_id(request.table)
+        limit = requests.page_size(request.page_size, COMMITS_A_PAGE, COMMITS_A_PAGE)
+        after = paging.version(request.page_token)
+        response = pb.ExportResponse()
+        edition = await _asked(lambda: self._store.edition_of(table_id), waits_s)
+        if edition is None:
+            raise failure(Code.UNKNOWN_TABLE)
+        room = PAGE_BYTES
+        if not after:
+            response.edition, response.digest, response.edition_text = edition
+            room -= len(response.edition_text)
+        rows = await _asked(lambda: self._store.commits(table_id, after, limit), waits_s)
+        response.commits.extend(_page(rows, room))
+        if len(rows) == limit or len(response.commits) < len(rows):
+            response.next_page_token = str(after + len(response.commits))
+        return response.SerializeToString()
+
+    async def _heads(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
+        request = requests.parse(pb.HeadsRequest, body)
+        if not 1 <= len(request.tables) <= MOST_HEADS:
+            raise requests.bad(f"Heads are asked for of 1 to {MOST_HEADS} tables.")
+        tables = [requests.table_id(table) for table in request.tables]
+        response = pb.HeadsResponse()
+        response.server_time.GetCurrentTime()
+        _fill(response.heads, await _asked(lambda: self._store.heads(tables), waits_s))
+        return response.SerializeToString()
+
+    async def _list_heads(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
+        request = requests.parse(pb.ListHeadsRequest, body)
+        limit = requests.page_size(request.page_size, MOST_HEADS, MOST_HEADS)
+        response = pb.ListHeadsResponse()
+        response.server_time.GetCurrentTime()
+        before = requests.moment(request.due_before) if request.HasField("due_before") else None
+        after = paging.position(request.page_token, EARLIEST)
+        if request.HasField("changed_since"):
+            since = requests.moment(request.changed_since)
+            heads = await _asked(lambda: self._store.heads_changed(since, before, after, limit), waits_s)
+        else:
+            heads = await _asked(lambda: self._store.heads_due(before, after, limit), waits_s)
+        _fill(response.heads, heads)
+        if len(heads) == limit:
+            response.next_page_token = paging.token(heads[-1].due_at or LATEST, heads[-1].table_id)
+        return response.SerializeToString()
+
+    async def _list(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
+        request = requests.parse(pb.ListRequest, body)
+        limit = requests.page_size(request.page_size, MOST_LISTED, 50)
+        statuses = requests.status(request.status)
+        if not requests.EDITION.fullmatch(request.edition):
+            raise requests.bad("An edition's id has at most 65 characters.")
+        person = requests.person_id(request.person) if request.person else ""
+        host = requests.person_id(request.host) if request.host else ""
+        before = paging.position(request.page_token, LATEST)
+        rows = await _asked(
+            lambda: self._store.list_tables(statuses, request.edition, person, host, request.open_only, before, limit),
+            waits_s,
+        )
+        response = pb.ListResponse()
+        for row in rows:
+            summary = response.tables.add()
+            summary.ParseFromString(row["summary"])
+            summary.version = row["version"]
+        if len(rows) == limit:
+            response.next_page_token = paging.token(rows[-1]["opened_at"], rows[-1]["table_id"])
+        return response.SerializeToString()
+
+
+async def _asked(query: Callable[[], Awaitable[T]], waits_s: float) -> T:
+    try:
+        async with asyncio.timeout_at(requests.usual_deadline(waits_s)):
+            return await ask(query)
+    except TimeoutError:
+        raise failures.unavailable("The log cannot be reached; try again.") from None
+
+
+def _page(rows: list[bytes], room: int = PAGE_BYTES) -> list[bytes]:
+    """The first rows that fit, at least one."""
+    fits = 0
+    for row in rows:
+        room -= len(row)
+        if room < 0 and fits:
+            break
+        fits += 1
+    return rows[:fits]
+
+
+def _fill(messages: Any, heads: Iterable[Head]) -> None:
+    for head in heads:
+        message = messages.add()
+        message.table, message.version, message.epoch = head.table_id, head.version, head.epoch
+        message.status = head.status
+        if head.due_at is not None:
+            message.next_deadline.FromDatetime(head.due_at)
