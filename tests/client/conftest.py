@@ -24,7 +24,7 @@ from tests.services.conftest import (  # noqa: F401 - fixtures
 async def platform(make_module_database: MakeDatabase, nats_url: str) -> AsyncIterator[Stack]:  # noqa: F811
     """Table, clock and gateway."""
     url = await make_module_database("omnipolyd.table.migrations")
-    async with stack(url, nats_url, commands_per_second=10_000, commands_burst=10_000) as up:
+    async with stack(url, nats_url) as up:
         yield up
 
 

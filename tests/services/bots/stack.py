@@ -34,10 +34,11 @@ async def stack(database_url: str, nats_url: str, **gateway: Any) -> AsyncIterat
     """Table, clock and gateway up; ``gateway``: further settings of the gateway."""
     shared: dict[str, Any] = {"database_url": database_url, "nats_url": nats_url, "port": 0, "drain_s": 2}
     async with AsyncExitStack() as up:
-        table = await up.enter_async_context(running(TableService(TableSettings(dev=True, **shared))))
+        table = await up.enter_async_context(running(TableService(TableSettings(dev=True, open_tables=1000, **shared))))
         clock = ClockService(ClockSettings(table_addr=table.address, **shared))
         await up.enter_async_context(running(clock))
-        public = await up.enter_async_context(running(gateway_of(table, **shared, **gateway)))
+        roomy = {"open_tables": 1000, "commands_per_second": 10_000, "commands_burst": 10_000}
+        public = await up.enter_async_context(running(gateway_of(table, **{**shared, **roomy, **gateway})))
         yield Stack(table, public, shared)
 
 

@@ -2,31 +2,240 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import grpc.aio
 import pytest
 
-from omnipoly.client import Client
+from omnipoly.client import Client, Play, Session, TableReplica, exports, verify
 from omnipoly.client.happenings import Happened
 from omnipoly.editions import loader
 from omnipoly.rules import actions as act
 from omnipoly.rules.state import Phase
 from omnipoly.runtime.app import running
-from tests.services.bots.stack import bots, stack
+from omnipoly.wire.commits import Commit
+from omnipoly.wire.gen.bots.v1 import bots_pb2, bots_pb2_grpc
+from omnipoly.wire.gen.table.v1 import table_pb2, table_pb2_grpc
+from tests.services.bots.stack import Stack, bots, stack
 from tests.services.conftest import MakeDatabase
+from tests.services.waiting import eventually
+
+
+@pytest.fixture(scope="module")
+async def platform(make_module_database: MakeDatabase, nats_url: str) -> AsyncIterator[Stack]:
+    """Table, clock and gateway."""
+    url = await make_module_database("omnipolyd.table.migrations")
+    async with stack(url, nats_url) as up:
+        yield up
+
+
+@pytest.fixture
+async def client(platform: Stack) -> AsyncIterator[Client]:
+    async with await Client.connect(platform.gateway.address) as connected:
+        yield connected
+
+
+async def opened(session: Session, edition: str, *, seats: int = 4, rounds: int = 3) -> str:
+    """A table of bots, not started."""
+    options = act.SetOptions(round_limit=rounds)
+    table = await session.lobby.create(edition, options=options, unseated=True)
+    for _ in range(seats):
+        await session.lobby.add_bot(table)
+    return table
+
+
+async def until(play: Play, replica: TableReplica, holds: Callable[[TableReplica], bool]) -> None:
+    """Until something holds of a replica."""
+    feed = aiter(play)
+    async with asyncio.timeout(60):
+        while not holds(replica):
+            await anext(feed)
+
+
+def over(replica: TableReplica) -> bool:
+    return replica.state.phase is Phase.OVER
+
+
+async def log_of(session: Session, table: str) -> exports.Exported:
+    return exports.read(await session.games.export(table))
+
+
+def commands(log: tuple[Commit, ...]) -> list[tuple[str, str]]:
+    return [(commit.actor, commit.command_id) for commit in log if commit.actor.startswith("bot:")]
 
 
 @pytest.mark.parametrize("edition", loader.shipped())
-async def test_four_bots_play_a_game_to_its_end(make_database: MakeDatabase, nats_url: str, edition: str) -> None:
-    url = await make_database("omnipolyd.table.migrations")
-    async with stack(url, nats_url) as up, running(bots(up)), await Client.connect(up.gateway.address) as client:
-        session = await client.sign_in_guest("Host")
-        table = await session.lobby.create(edition, options=act.SetOptions(round_limit=3), unseated=True)
-        async with session.play() as play:
-            feed = aiter(play)
-            replica = await play.follow(table)
-            for _ in range(4):
-                await session.lobby.add_bot(table)
+async def test_four_bots_play_a_game_to_its_end(platform: Stack, client: Client, edition: str) -> None:
+    session = await client.sign_in_guest("Host")
+    service = bots(platform)
+    async with running(service), session.play() as play:
+        table = await opened(session, edition)
+        replica = await play.follow(table)
+        await session.lobby.start(table)
+        await until(play, replica, over)
+    game, log = (await log_of(session, table))[1:]
+    assert verify.check(game, log).holds
+    assert service.refused <= service.decisions // 20
+    assert not service.tables
+
+
+async def test_two_replicas_decide_everything_once(platform: Stack, client: Client) -> None:
+    session = await client.sign_in_guest("Host")
+    one, two = bots(platform), bots(platform)
+    async with running(one), running(two), session.play() as play:
+        table = await opened(session, "tubbypoly", rounds=6)
+        replica = await play.follow(table)
+        await session.lobby.start(table)
+        await until(play, replica, over)
+    log = (await log_of(session, table)).log
+    assert one.decisions
+    assert two.decisions
+    names = commands(log)
+    assert len(set(names)) == len(names)
+    assert not any(commit.actor == "" and commit.events for commit in log[7:-1]), "no clock had to play for a bot"
+    for commit in log:
+        if ".v" in commit.command_id:
+            assert int(commit.command_id.rpartition(".v")[2]) == commit.version - 1, "decided on the version before"
+
+
+async def test_a_replica_that_dies_is_followed_by_another(platform: Stack, client: Client) -> None:
+    session = await client.sign_in_guest("Host")
+    table = await opened(session, "tubbypoly", rounds=6)
+    async with session.play() as play:
+        replica = await play.follow(table)
+        async with running(bots(platform)):
             await session.lobby.start(table)
-            async for happening in feed:
-                if isinstance(happening, Happened) and replica.state.phase is Phase.OVER:
-                    break
-        assert replica.state.places
+            await until(play, replica, lambda seen: seen.state.round >= 2)
+        assert not over(replica)
+        # It is found by looking: what was published before is not heard.
+        async with running(bots(platform)):
+            await until(play, replica, over)
+
+
+async def test_tables_are_found_by_looking_where_the_bus_is_silent(platform: Stack, client: Client) -> None:
+    session = await client.sign_in_guest("Host")
+    settings = {"nats_url": "nats://127.0.0.1:1", "bots_look_every_s": 0.2}
+    async with running(bots(platform, **settings)), session.play() as play:
+        table = await opened(session, "laspoly")
+        replica = await play.follow(table)
+        await session.lobby.start(table)
+        await until(play, replica, over)
+
+
+async def test_many_tables_on_one_stream(platform: Stack, client: Client) -> None:
+    session = await client.sign_in_guest("Host")
+    service = bots(platform)
+    async with running(service), session.play() as play:
+        tables = [await opened(session, edition, rounds=2) for edition in loader.shipped() * 3]
+        replicas = [await play.follow(table) for table in tables]
+        await asyncio.gather(*(session.lobby.start(table) for table in tables))
+        for replica in replicas:
+            await until(play, replica, over)
+
+
+async def test_bots_stand_still_and_go_on_as_the_operator_says(platform: Stack, client: Client) -> None:
+    session = await client.sign_in_guest("Host")
+    service = bots(platform)
+    async with AsyncExitStack() as up:
+        app = await up.enter_async_context(running(service))
+        channel = await up.enter_async_context(grpc.aio.insecure_channel(app.address))
+        stub = bots_pb2_grpc.BotsServiceStub(channel)
+        play = await up.enter_async_context(session.play())
+        assert not (await stub.Pause(bots_pb2.PauseRequest(request_id="1"))).already
+        assert (await stub.Pause(bots_pb2.PauseRequest(request_id="2"))).already
+        tables = sorted([await opened(session, "rugpull", rounds=2), await opened(session, "rugpull", rounds=2)])
+        replicas = [await play.follow(table) for table in tables]
+        versions = [(await session.lobby.start(table)).version for table in tables]
+        await eventually(lambda: len(service.tables) == 2)
+        status = await stub.Status(bots_pb2.StatusRequest(page_size=1))
+        assert (status.paused, status.tables, status.decisions, status.refused) == (True, 2, 0, 0)
+        assert [(one.table, one.version, list(one.seats)) for one in status.page] == [
+            (tables[0], versions[0], [0, 1, 2, 3])
+        ]
+        second = await stub.Status(bots_pb2.StatusRequest(page_size=1, page_token=status.next_page_token))
+        assert [one.table for one in second.page] == tables[1:]
+        assert not second.next_page_token
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await stub.Status(bots_pb2.StatusRequest(page_size=5000))
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert [replica.version for replica in replicas] == versions
+        assert not (await stub.Resume(bots_pb2.ResumeRequest(request_id="3"))).already
+        for replica in replicas:
+            await until(play, replica, over)
+
+
+async def test_a_bot_plays_on_for_a_person_and_rests_while_the_table_stands_still(
+    platform: Stack, client: Client
+) -> None:
+    """A table of two persons: one goes, the host hands the seat to a bot, then the host goes too."""
+    ann, bob = await client.sign_in_guest("Ann"), await client.sign_in_guest("Bob")
+    service = bots(platform)
+    async with AsyncExitStack() as up:
+        await up.enter_async_context(running(service))
+        channel = await up.enter_async_context(grpc.aio.insecure_channel(platform.table.address))
+        presence = reporter(table_pb2_grpc.TableServiceStub(channel))
+        table = await ann.lobby.create("rugpull", options=act.SetOptions(round_limit=30))
+        await bob.lobby.join(table)
+        await ann.lobby.start(table)
+        play = await up.enter_async_context(ann.play())
+        replica = await play.follow(table)
+        assert not service.tables
+        await presence(table, bob.person, table_pb2.PersonPresence.STATUS_CLOSED)
+        await until(play, replica, lambda seen: bool(seen.state.away[1]))
+        await play.act(table, act.ReplaceWithBot(1))
+        while replica.state.turn == 0 and replica.state.prompt[0]:
+            await play.act(table, act.Roll() if replica.state.phase is Phase.THROW else _closing(replica))
+        # It is the bot's turn, and the bot takes it.
+        await until(play, replica, lambda seen: seen.state.turn == 0 or bool(seen.state.prompt[0]))
+        assert set(service.tables) == {table}
+        decisions = service.decisions
+        assert decisions
+        await presence(table, ann.person, table_pb2.PersonPresence.STATUS_CLOSED)
+        await until(play, replica, lambda seen: bool(seen.state.paused_ms))
+        version, resting = replica.version, service.decisions
+        await presence(table, ann.person, table_pb2.PersonPresence.STATUS_CONNECTED)
+        await until(play, replica, lambda seen: not seen.state.paused_ms)
+        assert replica.version >= version + 1
+        assert service.decisions >= resting
+
+
+def _closing(replica: TableReplica) -> act.Action:
+    """The quickest way on for whoever's turn it is."""
+    match replica.state.phase:
+        case Phase.LANDED:
+            return act.Decline()
+        case Phase.AUCTION:
+            return act.Pass(replica.state.auctions)
+        case Phase.DEBT:
+            return act.Pay()
+    return act.EndTurn()
+
+
+def reporter(stub: object) -> Callable[[str, str, int], Awaitable[None]]:
+    """Tells the table what presence would."""
+    revision = 0
+
+    async def report(table: str, person: str, status: int) -> None:
+        nonlocal revision
+        revision += 1
+        row = table_pb2.PersonPresence(person=person, status=status)  # type: ignore[arg-type]
+        await stub.Report(table_pb2.ReportRequest(table=table, revision=revision, persons=[row]))  # type: ignore[attr-defined]
+
+    return report
+
+
+async def test_a_bot_takes_its_time_to_think(platform: Stack, client: Client) -> None:
+    session = await client.sign_in_guest("Host")
+    async with running(bots(platform, bots_thinking_s=0.05)), session.play() as play:
+        table = await opened(session, "rugpull", rounds=1)
+        replica = await play.follow(table)
+        feed = aiter(play)
+        await session.lobby.start(table)
+        await until(play, replica, over)
+    commits = [happening.commit async for happening in feed if isinstance(happening, Happened)]
+    moves = [commit.at_ms for commit in commits if commit.actor.startswith("bot:")]
+    pauses = [after - before for before, after in itertools.pairwise(moves)]
+    assert sorted(pauses)[len(pauses) // 2] >= 20
