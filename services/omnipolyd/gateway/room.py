@@ -40,6 +40,8 @@ FAR = 1000
 """A gap beyond this is not fetched: all followers get a snapshot."""
 PICTURE_AGE = 16
 """A picture serves newcomers until it is so many commits old."""
+ASK_AGAIN = 8
+"""How often a decision is asked for while others overtake the answer; whatever overtakes it tells of its own."""
 RETRY_S = 0.25
 LONGEST_RETRY_S = 2.0
 
@@ -77,9 +79,10 @@ class Room:
         self._picture: tuple[int, bytes] | None = None
         self._reading: asyncio.Task[None] | None = None
         self._holding: dict[Follower, None] = {}
-        self._prompts: dict[int, list[tuple[str, bytes]]] = {}
+        self._prompts: dict[int, list[tuple[str | Follower, bytes]]] = {}
+        """Decisions to be shown once a version is, each with its person, or with the one stream that asked."""
         self._prompted: deque[int] = deque(maxlen=64)
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._asking: dict[Follower, asyncio.Task[None]] = {}
 
     def close(self) -> None:
         """Nobody follows it any more."""
@@ -374,43 +377,46 @@ class Room:
         if version in self._prompted:
             return
         self._prompted.append(version)
-        self._prompts[version] = list(prompts)
+        self._show_later(version, prompts)
+
+    def _show_later(self, version: int, prompts: Iterable[tuple[str | Follower, bytes]]) -> None:
+        self._prompts.setdefault(version, []).extend(prompts)
         self._show_prompts()
+        if len(self._prompts) > BUFFER:
+            del self._prompts[min(self._prompts)]
 
     def _show_prompts(self) -> None:
-        for version in [version for version in self._prompts if version <= self.version]:
-            for person, prompt in self._prompts.pop(version):
-                self.show_prompt(person, prompt)
-        while len(self._prompts) > BUFFER:
-            del self._prompts[next(iter(self._prompts))]
-
-    def show_prompt(self, person: str, prompt: bytes) -> None:
-        """Sends a decision to all streams of its person."""
-        data = frames.field(frames.PROMPT, prompt)
-        for follower in self._players.get(person, ()):
-            if follower.live:
-                follower.outlet.push(follower, data)
+        for version in sorted(version for version in self._prompts if version <= self.version):
+            for whose, prompt in self._prompts.pop(version):
+                data = frames.field(frames.PROMPT, prompt)
+                for follower in self._players.get(whose, ()) if isinstance(whose, str) else (whose,):
+                    if follower.live:
+                        follower.outlet.push(follower, data)
 
     def ask_all(self) -> None:
         """Asks for the open decisions of all who have a seat: what told of them may be lost."""
-        for person in {one.caller.person for one in self.followers if one.plays and one.seated}:
-            self.ask(person)
+        for follower in self.followers:
+            self.ask(follower)
 
-    def ask(self, person: str) -> None:
-        """Asks for a person's open decision and shows it."""
-        if person not in self._asking:
-            self._asking[person] = self._loop.create_task(self._ask(person), name="room-ask")
+    def ask(self, follower: Follower) -> None:
+        """Asks for the open decision of a follower who has a seat, and shows it on that stream."""
+        if follower.plays and follower.seated and follower not in self._asking:
+            self._asking[follower] = self._loop.create_task(self._ask(follower), name="room-ask")
 
-    async def _ask(self, person: str) -> None:
+    async def _ask(self, follower: Follower) -> None:
         try:
-            answer = await self._upstream.legal(self.table, person, self.version)
-            if answer.prompt.prompt_id:
-                self.show_prompt(person, answer.prompt.SerializeToString())
+            for _ in range(ASK_AGAIN):
+                answer = await self._upstream.legal(self.table, follower.caller.person, self.version)
+                if answer.version < self.version:
+                    continue  # what came meanwhile may have changed it
+                if answer.prompt.prompt_id and follower in self.followers:
+                    self._show_later(answer.version, [(follower, answer.prompt.SerializeToString())])
+                return
         except Failure as failure:
             if failure.reason != Code.NOT_SEATED:
                 log.info("prompt_not_asked", table=self.table, cause=str(failure))
         finally:
-            del self._asking[person]
+            del self._asking[follower]
 
 
 def _seen(task: asyncio.Task[None]) -> None:

@@ -28,6 +28,8 @@ log = logging.get(__name__)
 
 ENTER_S = 10.0
 """How long it may take to bring somebody in."""
+END_S = 10.0
+"""How long a stream that ends in order gets to be answered and written."""
 RETRY_S = 1.0
 """Pause before a stream that is behind is tried again."""
 
@@ -72,10 +74,13 @@ class Stream:
             # As asked: what is under way is answered, what waits is written.
             if reader is not None:
                 reader.cancel()
-            while self.tasks:
-                await asyncio.wait(self.tasks)
-            outlet.close()
-            await writer
+            async with asyncio.timeout(END_S):
+                while self.tasks:
+                    await asyncio.wait(self.tasks)
+                outlet.close()
+                await writer
+        except TimeoutError:
+            raise failures.unavailable("The stream was too slow to be ended in order.") from None
         finally:
             expiry.cancel()
             for follower in tuple(self.follows.values()):
@@ -149,8 +154,7 @@ class Stream:
         if self.follows.get(room.table) is follower and not caller.bots:
             follower.entered = True
             hub.presence.enter(caller.person, room.table, seated=follower.seated)
-            if self.plays and follower.seated:
-                room.ask(caller.person)
+            room.ask(follower)
 
     def unfollow(self, follower: Follower, how: presence_pb2.Status.ValueType = presence.CLOSED) -> None:
         """Follows a table no more."""
@@ -192,8 +196,7 @@ class Stream:
                     log.info("still_behind", table=follower.room.table, cause=str(failure))
                     await asyncio.sleep(RETRY_S)
                 else:
-                    if follower.plays and follower.seated:
-                        follower.room.ask(self.caller.person)
+                    follower.room.ask(follower)
         finally:
             self._catching_up = None
 

@@ -34,6 +34,8 @@ MODULES = {
     "Dev": dev_pb2,
 }
 WITHIN_S = 20.0
+SLOW = {"grpc.http2.bdp_probe": 0, "grpc.http2.lookahead_bytes": 16 * 1024}
+"""Options of a channel that takes little in before it is read: a reader that stalls is felt soon."""
 _numbers = itertools.count(1)
 
 
@@ -60,9 +62,10 @@ class Stack:
         more.setdefault("lifetime_s", 3600)
         return tokens.issue(SECRET, person, name, guest=guest, **more)
 
-    def client(self, person: str = "guest:ann", *, guest: bool = True, **more: Any) -> Client:
+    def client(self, person: str = "guest:ann", *, guest: bool = True, slow: bool = False, **more: Any) -> Client:
         """A client with a session of its own."""
-        return Client(self.gateway.address, self.token(person, person.partition(":")[2].title(), guest=guest, **more))
+        token = self.token(person, person.partition(":")[2].title(), guest=guest, **more)
+        return Client(self.gateway.address, token, **(SLOW if slow else {}))
 
     def anonymous(self, token: str = "") -> Client:
         """A client with that token, or without one."""
