@@ -316,17 +316,17 @@ def act(d: Draft, actor: str, action: Action, *, now_ms: int, prompt: int = 0) -
     events happened whoever asked.
     """
     s = d.state
-    if s.now_ms < now_ms:  # noqa: PLR1730 - max() is a call
-        s.now_ms = now_ms
     kind = type(action)
     play = _PLAY.get(kind)
     if play is None:
-        return _act_as_person(d, actor, action)
-    if clocks.is_due(s) or s.phases[-1] is ORDER:
+        return _act_as_person(d, actor, action, now_ms)
+    if s.now_ms < now_ms or not s.prompts:
+        # in the very millisecond of the last command nothing new can have fallen due: no clock is that short
         play_due(d, now_ms=now_ms)
-    if actor not in s.holder:
+    holder = s.holder
+    if actor not in holder:
         return Refused.because(Code.NOT_SEATED)
-    seat = s.holder.index(actor)
+    seat = holder.index(actor)
     code = _verify_seat(s, seat, action, s.now_ms, prompt)
     if code is not None:
         return Refused.because(code)
@@ -340,15 +340,16 @@ def act(d: Draft, actor: str, action: Action, *, now_ms: int, prompt: int = 0) -
     return None
 
 
-def _act_as_person(d: Draft, actor: str, action: Action) -> Refused | None:
+def _act_as_person(d: Draft, actor: str, action: Action, now_ms: int) -> Refused | None:
     """An action of a person, whether they sit in the game or not, or of the platform."""
     s = d.state
     kind = type(action)
     if kind is act_.MoveClocks:
         # before anything falls due: that is what it is for
+        s.now_ms = max(s.now_ms, now_ms)
         d.emit(ClocksMoved(action.by_ms))  # type: ignore[attr-defined]
         return None
-    play_due(d, now_ms=s.now_ms)
+    play_due(d, now_ms=now_ms)
     if kind is act_.Advance:
         _advance(d, action.by_ms)  # type: ignore[attr-defined]
         return None
