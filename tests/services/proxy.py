@@ -1,0 +1,232 @@
+"""A TCP proxy in front of Postgres that breaks what it is told to, when it sees it.
+
+    async with Proxy(database_url) as proxy:
+        service = ...(database_url=proxy.url)
+        cut = proxy.cut_at(b"command-17", Cut.AFTER)     # the next time these bytes pass
+        ...
+        await cut.done.wait()
+
+A statement is recognised by bytes that are in its arguments, a command's id for example; so that they can be seen, the
+proxy's URL says `sslmode=disable`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from types import TracebackType
+from typing import Self
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+CHUNK = 256 * 1024
+
+
+class Cut(enum.Enum):
+    """Where a connection is cut, seen from the statement that was recognised."""
+
+    BEFORE = "before"
+    """Nothing of it reaches the server."""
+    IN = "in"
+    """Half of it does: the server never carries it out."""
+    AFTER = "after"
+    """It is carried out, and its answer is lost."""
+
+
+class Trap:
+    """Bytes that are waited for, once."""
+
+    def __init__(self, marker: bytes, cut: Cut | None) -> None:
+        self.marker = marker
+        self.cut = cut
+        self.sprung = asyncio.Event()
+        """Set when the bytes have been seen."""
+        self.done = asyncio.Event()
+        """Set when the connection has been cut, or the bytes have gone on."""
+        self.released = asyncio.Event()
+        """For `hold`: set it to let the bytes go on."""
+
+
+class Proxy:
+    """Between one client and one server; as many connections as come."""
+
+    def __init__(self, url: str) -> None:
+        """url: of the server, with a host and port, or a folder of sockets as `host` in its query."""
+        self._given = urlsplit(url)
+        self._server: asyncio.Server | None = None
+        self._port = 0
+        self._traps: list[Trap] = []
+        self._pairs: set[_Pair] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._flows = asyncio.Event()
+        self._flows.set()
+        self.connections = 0
+        """Made so far."""
+
+    @property
+    def url(self) -> str:
+        """The server's URL by way of this proxy."""
+        user = quote(unquote(self._given.username or ""), safe="")
+        password = quote(unquote(self._given.password or ""), safe="")
+        return f"postgresql://{user}:{password}@127.0.0.1:{self._port}{self._given.path}?sslmode=disable"
+
+    # --- what it does to the connections
+
+    def cut_at(self, marker: bytes, cut: Cut) -> Trap:
+        """Cut the connection on which `marker` comes by next."""
+        self._traps.append(trap := Trap(marker, cut))
+        return trap
+
+    def hold(self, marker: bytes) -> Trap:
+        """Keep back what contains `marker`, and what follows on its connection, until `released` is set."""
+        self._traps.append(trap := Trap(marker, None))
+        return trap
+
+    def cut_all(self) -> None:
+        """Cut every connection there is."""
+        for pair in list(self._pairs):
+            pair.cut()
+
+    def freeze(self) -> None:
+        """Swallow everything from now on, without a word: what has been sent is not answered, what connects waits."""
+        self._flows.clear()
+
+    def thaw(self) -> None:
+        """Deliver what was swallowed, and everything after it."""
+        self._flows.set()
+
+    async def stop(self) -> None:
+        """Cut every connection and refuse new ones."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+            self.cut_all()
+            await server.wait_closed()
+
+    async def start(self) -> None:
+        """Accept connections, on the same port as before."""
+        if self._server is None:
+            self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port, limit=CHUNK)
+            self._port = self._server.sockets[0].getsockname()[1]
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.thaw()
+        for trap in self._traps:
+            trap.released.set()
+        await self.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- within
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._flows.wait()
+            pair = _Pair(self, writer, *await self._connect())
+            self._pairs.add(pair)
+            try:
+                await asyncio.gather(pair.to_server(reader), pair.to_client())
+            finally:
+                self._pairs.discard(pair)
+                pair.cut()
+        except OSError:
+            writer.transport.abort()
+        finally:
+            self._tasks.discard(task)
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        folder = parse_qs(self._given.query).get("host", [""])[0]
+        port = self._given.port or 5432
+        if folder.startswith("/"):
+            return await asyncio.open_unix_connection(f"{folder}/.s.PGSQL.{port}", limit=CHUNK)
+        return await asyncio.open_connection(self._given.hostname, port, limit=CHUNK)
+
+    def sprung(self, data: bytes) -> Trap | None:
+        """The trap that these bytes spring, which is then no longer set."""
+        for trap in self._traps:
+            if trap.marker in data:
+                self._traps.remove(trap)
+                trap.sprung.set()
+                return trap
+        return None
+
+    async def flows(self) -> None:
+        """Return while bytes may pass."""
+        await self._flows.wait()
+
+
+class _Pair:
+    """A client's connection and the server's."""
+
+    def __init__(
+        self,
+        proxy: Proxy,
+        client: asyncio.StreamWriter,
+        server_reader: asyncio.StreamReader,
+        server: asyncio.StreamWriter,
+    ) -> None:
+        self._proxy = proxy
+        self._client = client
+        self._server = server
+        self._server_reader = server_reader
+        self._last: Trap | None = None
+        """Its statement is carried out, its answer is lost."""
+
+    def cut(self) -> None:
+        self._client.transport.abort()
+        self._server.transport.abort()
+
+    async def to_server(self, reader: asyncio.StreamReader) -> None:
+        while data := await _read(reader):
+            await self._proxy.flows()
+            trap = self._proxy.sprung(data)
+            if trap is None:
+                await self._send(self._server, data)
+            elif trap.cut is None:
+                await trap.released.wait()
+                await self._send(self._server, data)
+                trap.done.set()
+            elif trap.cut is Cut.AFTER:
+                self._last = trap
+                await self._send(self._server, data)
+            else:
+                if trap.cut is Cut.IN:
+                    await self._send(self._server, data[: len(data) // 2])
+                self.cut()
+                trap.done.set()
+                return
+        self.cut()
+
+    async def to_client(self) -> None:
+        while data := await _read(self._server_reader):
+            await self._proxy.flows()
+            if self._last is not None:
+                self.cut()
+                self._last.done.set()
+                return
+            await self._send(self._client, data)
+        self.cut()
+
+    async def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        try:
+            writer.write(data)
+            await writer.drain()
+        except OSError:
+            self.cut()
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.read(CHUNK)
+    except OSError:
+        return b""
