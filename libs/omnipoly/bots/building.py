@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Literal
 
 from omnipoly.rules.actions import Build, LiftMortgage
@@ -26,32 +27,32 @@ def business(s: State, seat: int, character: Character, look: Outlook) -> Action
     spare = s.cash[seat] - s.rules.keep - character.reserve
     if spare < look.least_cost:
         return None
-    spare -= danger(s, seat)
-    if spare < look.least_cost:
-        return None
     row = seat * s.rules.sets_n
-    field = _best_site(s, seat, row, spare, look)
-    if field >= 0:
-        return Build(field, _what(s, seat, field, spare, look))
-    return _lift(s, seat, row, spare, character) if any(s.pledged[row : row + s.rules.sets_n]) else None
+    hand = s.held[row : row + s.rules.sets_n]
+    if True in map(operator.ge, hand, look.needs):
+        spare -= danger(s, seat)
+        field = _best_site(s, seat, row, spare, look)
+        if field >= 0:
+            return Build(field, _what(s, seat, field, spare, look))
+    if any(s.pledged[row : row + s.rules.sets_n]):
+        return _lift(s, seat, row, spare, character)
+    return None
 
 
 def _best_site(s: State, seat: int, row: int, spare: int, look: Outlook) -> int:
     """The street whose next building brings most for what it costs; -1 for none."""
-    held, level = s.held, s.level
+    held, level, even = s.held, s.level, look.even
     best, most = -1, 0
     for group, needed, cost, members in look.streets:
-        if held[row + group] < needed or cost > spare:
-            continue
-        if look.mortgage_forbids and s.pledged[row + group]:
+        if held[row + group] < needed or cost > spare or (look.mortgage_forbids and s.pledged[row + group]):
             continue
         # only the least developed may be built on
-        low = min([level[at] for at in members]) if look.even else -1
+        levels = [level[at] for at in members]
+        low = min(levels)
         if low >= HOTEL:
             continue
-        for field in members:
-            here = level[field]
-            if here == low or (low < 0 and here < HOTEL):
+        for field, here in zip(members, levels, strict=True):
+            if here == low or (not even and here < HOTEL):
                 brings = look.yields[field][here]
                 if brings > most and s.owner[field] == seat and not s.mortgaged[field]:
                     best, most = field, brings

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from omnipoly.rules import engine, lobby
-from omnipoly.rules.actions import Action, AddBot, Roll, SetOptions, Start
+from omnipoly.rules.actions import Accept, Action, AddBot, Roll, SetOptions, Start
 from omnipoly.rules.draft import Draft
-from omnipoly.rules.events import Event, Jailed, Moved, OfferClosed, TableOpened, TurnStarted
+from omnipoly.rules.events import Event, Jailed, Moved, TableOpened, TurnStarted
 from omnipoly.rules.ring import Game
 from omnipoly.rules.state import NOBODY, OVER, State
 
@@ -29,8 +28,8 @@ Watch = Callable[[int, str, Action | None, list[Event]], None]
 """Is told of each command: time, actor, action (``None``: the clock's), and what happened."""
 
 HOST = "host"
-BEGIN_MS = 1_700_000_000_000
-"""When a game begins on its own clock. Nothing depends on it."""
+BEGIN_MS = 1_000_000
+"""When a game begins on its own clock. Nothing depends on it; small numbers are cheaper to compare."""
 PACE_MS = 5_000
 """A throw, and all that follows from it, takes so long on the table's clock."""
 MOST_ACTIONS = 400
@@ -50,8 +49,8 @@ class Played(msgspec.Struct, frozen=True, gc=False):
     """Why it ended (``GameEnded.why``)."""
     places: tuple[int, ...]
     """By seat, 1 is best."""
-    first: int
-    """The seat that had the first turn."""
+    order: tuple[int, ...]
+    """Seats in order of play."""
     rounds: int
     turns: int
     actions: int
@@ -92,7 +91,8 @@ class Table:
         self.now_ms = BEGIN_MS
         self.draft = Draft(engine.blank(self.game.ring_for(len(players))), entropy or Chance(self.seed))
         self.state: State = self.draft.state
-        self.actions = self.refused = self.cut = 0
+        self.actions = self.turns = self.trades = self.refused = self.cut = 0
+        self.landings = [0] * (self.state.rules.fields_n + 1)
         self._check = check
         self._watch = watch
         self._told = 0
@@ -115,35 +115,43 @@ class Table:
 
     def play(self) -> Played:
         """Play to the end. Raises ``Stuck`` when nobody can go on, ``engine.Broken`` when an invariant is hurt."""
-        s, draft, players, holder = self.state, self.draft, self.players, self.state.holder
-        watched = self._check or self._watch is not None
-        whose, left = NOBODY, MOST_ACTIONS
+        s = self.state
         while s.phases[-1] is not OVER:
-            seat = s.turn
-            if seat != whose:
-                whose, left = seat, MOST_ACTIONS
-            action = None
+            if not self._play_turn():
+                self.cut += 1
+                self._clock()
+            self._count()
+        engine.check(s)
+        return self._played()
+
+    def _play_turn(self) -> bool:
+        """Play until the turn is another's or the game is over; false when it takes too many actions."""
+        s, draft, players, act = self.state, self.draft, self.players, engine.act
+        watched = self._check or self._watch is not None
+        turn = s.turn
+        for _ in range(MOST_ACTIONS):
+            seat, action = turn, None
             if seat >= 0 and s.prompt[seat] and not s.offers and not s.claims:
                 action = players[seat].decide(s, seat, self.now_ms)
             if action is None:
                 seat, action = self._others()
-            if action is None or not left:
+            if action is None:
                 self._clock()
-                self.cut += not left
-                left = MOST_ACTIONS
-                continue
-            if type(action) is Roll:
-                self.now_ms += PACE_MS
-            if engine.act(draft, holder[seat], action, now_ms=self.now_ms) is None:
-                self.actions += 1
-                left -= 1
-                if watched:
-                    self._tell(holder[seat], action)
             else:
-                self.refused += 1
-                self._clock()
-        engine.check(s)
-        return self._played()
+                if type(action) is Roll:
+                    self.now_ms += PACE_MS
+                if act(draft, s.holder[seat], action, now_ms=self.now_ms) is None:
+                    self.actions += 1
+                    if type(action) is Accept:
+                        self.trades += 1
+                    if watched:
+                        self._tell(s.holder[seat], action)
+                else:
+                    self.refused += 1
+                    self._clock()
+            if s.turn != turn or s.phases[-1] is OVER:
+                return True
+        return False
 
     def _others(self) -> tuple[int, Action | None]:
         """What is done where more than the turn owner's prompt is open, and by whom; nobody, nothing: all wait.
@@ -170,6 +178,20 @@ class Table:
         engine.play_due(self.draft, now_ms=self.now_ms)
         self._tell("", None)
 
+    def _count(self) -> None:
+        """Look at the events of a turn, and let them go."""
+        events, landings = self.draft.events, self.landings
+        for event in events:
+            kind = type(event)
+            if kind is Moved:
+                landings[event.field] += 1  # type: ignore[attr-defined]
+            elif kind is TurnStarted:
+                self.turns += 1
+            elif kind is Jailed:
+                landings[-1] += 1
+        events.clear()
+        self._told = 0
+
     def _tell(self, actor: str, action: Action | None) -> None:
         if self._watch is not None:
             self._watch(self.now_ms, actor, action, self.draft.events[self._told :])
@@ -178,23 +200,21 @@ class Table:
             engine.check(self.state)
 
     def _played(self) -> Played:
-        s, events = self.state, self.draft.events
-        kinds = Counter(map(type, events))
-        landings = Counter([event.field for event in events if type(event) is Moved])
+        s = self.state
         return Played(
             seed=self.seed,
             seats=s.seats,
             why=s.ended,
             places=tuple(s.places),
-            first=s.order[0],
+            order=tuple(s.order),
             rounds=s.round,
-            turns=kinds[TurnStarted],
+            turns=self.turns,
             actions=self.actions,
             throws=s.thrown,
             auctions=s.auctions,
             offers=s.offers_n,
-            trades=sum(event.how == "accepted" for event in events if type(event) is OfferClosed),
+            trades=self.trades,
             refused=self.refused,
             cut=self.cut,
-            landings=(*(landings[at] for at in range(s.rules.fields_n)), kinds[Jailed]),
+            landings=tuple(self.landings),
         )

@@ -124,21 +124,22 @@ def propose(s: State, seat: int, character: Character, look: Outlook) -> Offer |
 
 def _wishes(s: State, seat: int, look: Outlook) -> list[Wish]:
     """Sets that the lots of one other seat would complete, or that would at least come together more."""
-    sets_n, held, built, out = s.rules.sets_n, s.held, s.built, s.out
+    sets_n, held, built = s.rules.sets_n, s.held, s.built
     own = seat * sets_n
     wishes = []
     for group, needed in enumerate(look.needs):
         mine = held[own + group]
-        if not 0 < mine < needed or built[own + group]:
+        if not mine or mine >= needed:
             continue
-        at = group - sets_n
-        for other, gone in enumerate(out):
-            at += sets_n
-            theirs = held[at]
-            if not theirs or theirs > mine + 1 or theirs >= needed or gone or other == seat or built[at]:
+        hands = held[group::sets_n]
+        alone = hands.count(0) == len(hands) - 2
+        if not alone and (needed == 2 or s.round < _LONE_LOTS_FROM):
+            continue
+        for other, theirs in enumerate(hands):
+            if not theirs or other == seat or theirs >= needed or theirs > mine + alone:
                 continue
             after = mine + theirs
-            if after >= needed or (s.round >= _LONE_LOTS_FROM and needed > 2 and mine >= theirs):
+            if (after >= needed or not alone) and not built[own + group] and not built[other * sets_n + group]:
                 row = look.extra[opponents(s)][group]
                 wishes.append(Wish(row[after] - row[mine], other, group))
     return wishes
@@ -169,18 +170,16 @@ def _lots(s: State, seat: int, group: int) -> tuple[int, ...]:
 
 def _their_set(s: State, seat: int, other: int, look: Outlook) -> tuple[int, ...]:
     """The seat's lots of a set that they complete for the other, if there is one: the least precious such set."""
-    sets_n, held, built = s.rules.sets_n, s.held, s.built
-    extra = look.extra[opponents(s)]
+    sets_n = s.rules.sets_n
     own, others = seat * sets_n, other * sets_n
     best, least = -1, 0
-    for group, needed in enumerate(look.needs):
-        mine, theirs = held[own + group], held[others + group]
-        if (
-            0 < mine < needed > theirs > 0
-            and mine + theirs >= needed
-            and not built[own + group] + built[others + group]
-        ):
-            precious = extra[group][mine + theirs]
+    for group, mine, theirs, needed in zip(
+        range(sets_n), s.held[own : own + sets_n], s.held[others : others + sets_n], look.needs, strict=True
+    ):
+        if mine and theirs and mine < needed and theirs < needed <= mine + theirs:
+            if s.built[own + group] or s.built[others + group]:
+                continue
+            precious = look.extra[opponents(s)][group][mine + theirs]
             if best < 0 or precious < least:
                 best, least = group, precious
     return _lots(s, seat, best) if best >= 0 else ()
