@@ -47,7 +47,8 @@ class Standing:
                 if not self.own and len(members) > 1 and not warned:
                     log.warning("clock_not_a_member", members=members, port=self._running.port)
                     warned = True
-            await asyncio.sleep(LOOK_S if self.own in members or warned else SEARCH_S)
+            searching = not self._running.port or (self.own not in members and not warned)
+            await asyncio.sleep(SEARCH_S if searching and len(members) > 1 else LOOK_S)
 
     async def _find(self, members: list[str]) -> str:
         loop = asyncio.get_running_loop()

@@ -130,6 +130,8 @@ class Waker:
             self._agenda.set(entry.table, entry.epoch, answer.version, next_ms)
         elif not next_ms:
             self._agenda.drop(entry.table)
+        elif not entry.place:
+            entry.due_ms = next_ms
         # Where nothing newer is known, the table says it is not due (yet): its word counts, but not for ever.
         now_ms = time.time_ns() // 1_000_000
         self._agenda.postpone(entry, max(next_ms, now_ms + self._pause_ms(entry)))
