@@ -50,7 +50,7 @@ class _Acting:
         try:
             action = actions.to_proto(calls.from_request(request))
         except Malformed as malformed:
-            raise checks.bad(f"{malformed.sentence}.") from None
+            raise checks.bad(f"{malformed.sentence[:1].upper()}{malformed.sentence[1:]}.") from None
         named(self._kind, action, caller)
         body = table_pb2.ActRequest(
             table=table,

@@ -181,12 +181,13 @@ class Watching:
 
     async def next(self, *kinds: str) -> Any:
         """The next message of one of these kinds, or any: the member itself. Others are passed over."""
-        while True:
-            message = await self.read()
-            assert message is not None, f"the stream ended before {kinds}"
-            kind = message.WhichOneof("response")
-            if not kinds or kind in kinds:
-                return getattr(message, kind)
+        async with asyncio.timeout(WITHIN_S):
+            while True:
+                message = await self.read()
+                assert message is not None, f"the stream ended before {kinds}"
+                kind = message.WhichOneof("response")
+                if not kinds or kind in kinds:
+                    return getattr(message, kind)
 
     async def kinds_until(self, last: str) -> list[str]:
         """The kinds of what comes, up to the first of that kind."""
@@ -207,8 +208,9 @@ class Watching:
     async def ended(self) -> Failure | None:
         """How it ends, whatever comes before."""
         try:
-            while await self.read() is not None:
-                continue
+            async with asyncio.timeout(WITHIN_S):
+                while await self.read() is not None:
+                    continue
         except Failure as failure:
             return failure
         return None

@@ -41,7 +41,9 @@ async def test_a_guest_signs_in(running: Stack) -> None:
     assert (await sign_in(running, "Ann")).person != session.person
 
 
-@pytest.mark.parametrize("name", ["", "   ", "x" * 41, "tab\there", "line\nbreak", "right\u202eleft", "zero\u200bwidth"])
+@pytest.mark.parametrize(
+    "name", ["", "   ", "x" * 41, "tab\there", "line\nbreak", "right\u202eleft", "zero\u200bwidth"]
+)
 async def test_a_name_is_printable_and_not_too_long(running: Stack, name: str) -> None:
     with pytest.raises(Failure, match="1 to 40 printable characters") as caught:
         await sign_in(running, name)
@@ -82,7 +84,9 @@ def signed(payload: dict[str, object], *, secret: str = SECRET, **header: object
     now = int(time.time())
     whole = {"aud": "omnipoly", "sub": "oidc:ann", "name": "Ann", "iat": now, "exp": now + 600} | payload
     kid = jwt.get_unverified_header(tokens.issue(secret, "a", "a", lifetime_s=1))["kid"]
-    return jwt.encode({k: v for k, v in whole.items() if v is not None}, secret, "HS256", headers={"kid": kid, **header})
+    return jwt.encode(
+        {k: v for k, v in whole.items() if v is not None}, secret, "HS256", headers={"kid": kid, **header}
+    )
 
 
 GOOD = signed({})
@@ -95,9 +99,7 @@ BROKEN = {
     "no signature": f"{HEAD}.{BODY}.",
     "no algorithm": jwt.encode({"sub": "oidc:ann"}, "", "none", headers={"kid": "x"}),
     "another key": signed({}, secret=OTHER),
-    "another key under the name of ours": signed(
-        {}, secret=OTHER, kid=jwt.get_unverified_header(GOOD)["kid"]
-    ),
+    "another key under the name of ours": signed({}, secret=OTHER, kid=jwt.get_unverified_header(GOOD)["kid"]),
     "unknown key": signed({}, kid="nobody's"),
     "for somebody else": signed({"aud": "elsewhere"}),
     "for nobody": signed({"aud": None}),
