@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Literal
 
-from omnipoly.rules.actions import Build, LiftMortgage
+from omnipoly.rules.actions import Build, LiftMortgage, Mortgage
 from omnipoly.rules.state import HOTEL
 
 from .outlook import HOUSES
-from .valuation import danger, opponents
+from .valuation import FULL, danger, horizon, opponents
 
 if TYPE_CHECKING:
     from omnipoly.rules.actions import Action
@@ -23,28 +23,32 @@ _RICH = 3
 
 
 def business(s: State, seat: int, character: Character, look: Outlook) -> Action | None:
-    """The next thing to build, or a mortgage to lift; ``None`` when nothing pays or the cash is better kept."""
+    """The next thing to build, or a mortgage to take for it or to lift; ``None`` when the cash is better kept."""
     spare = s.cash[seat] - s.rules.keep - character.reserve
-    if spare < look.least_cost:
-        return None
     row = seat * s.rules.sets_n
     hand = s.held[row : row + s.rules.sets_n]
     if True in map(operator.ge, hand, look.needs):
         spare -= danger(s, seat)
-        field = _best_site(s, seat, row, spare, look)
+        field = _best_site(s, seat, row, look)
         if field >= 0:
-            return Build(field, _what(s, seat, field, spare, look))
-    if any(s.pledged[row : row + s.rules.sets_n]):
+            cost = s.rules.house_cost[field]
+            if cost <= spare:
+                return Build(field, _what(s, seat, field, spare, look))
+            if s.level[field] < HOUSES:
+                pawn = _pawn(s, seat, hand, cost - spare)
+                return Mortgage(pawn) if pawn >= 0 else None
+            return None
+    if spare >= look.least_cost and any(s.pledged[row : row + s.rules.sets_n]) and horizon(s) == FULL:
         return _lift(s, seat, row, spare, character)
     return None
 
 
-def _best_site(s: State, seat: int, row: int, spare: int, look: Outlook) -> int:
+def _best_site(s: State, seat: int, row: int, look: Outlook) -> int:
     """The street whose next building brings most for what it costs; -1 for none."""
     held, level, even = s.held, s.level, look.even
     best, most = -1, 0
-    for group, needed, cost, members in look.streets:
-        if held[row + group] < needed or cost > spare or (look.mortgage_forbids and s.pledged[row + group]):
+    for group, needed, members in look.streets:
+        if held[row + group] < needed or (look.mortgage_forbids and s.pledged[row + group]):
             continue
         # only the least developed may be built on
         levels = [level[at] for at in members]
@@ -56,6 +60,18 @@ def _best_site(s: State, seat: int, row: int, spare: int, look: Outlook) -> int:
                 brings = look.yields[field][here]
                 if brings > most and s.owner[field] == seat and not s.mortgaged[field]:
                     best, most = field, brings
+    return best
+
+
+def _pawn(s: State, seat: int, hand: list[int], short: int) -> int:
+    """A lot alone of its set in the seat's hand whose loan covers what a house lacks: the cheapest; -1 for none."""
+    rules = s.rules
+    best = -1
+    for field in rules.lots:
+        if s.owner[field] == seat and not s.mortgaged[field] and hand[rules.set_of[field]] == 1:
+            loan = rules.loan[field]
+            if loan >= short and rules.set_size[rules.set_of[field]] > 1 and (best < 0 or loan < rules.loan[best]):
+                best = field
     return best
 
 

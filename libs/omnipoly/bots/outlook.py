@@ -40,14 +40,11 @@ class Outlook:
         self.even = building.even
         self.mortgage_forbids = building.unmortgaged == "set"
         self.streets = tuple(
-            (group, self.needs[group], min(rules.house_cost[at] for at in rules.sets[group]), rules.sets[group])
-            for group in range(rules.sets_n)
-            if rules.street_set[group]
+            (group, self.needs[group], rules.sets[group]) for group in range(rules.sets_n) if rules.street_set[group]
         )
-        """Sets of streets: number, lots needed to build, the least that a building costs there, members."""
-        costs = [cost for _, _, cost, _ in self.streets] + [rules.lift_cost[at] for at in rules.lots]
-        self.least_cost = min(costs, default=1)
-        """The least sum that builds or lifts anything."""
+        """Sets of streets: number, lots needed to build, members."""
+        self.least_cost = min([rules.lift_cost[at] for at in rules.lots], default=1)
+        """The least sum that lifts a mortgage."""
         most = rules.board.players[1]
         self.extra = [[self._of_set(group, opponents) for group in range(rules.sets_n)] for opponents in range(most)]
         """By opponents, set and lots held: what the holding is worth beyond the prices of its lots."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from omnipoly.rules.actions import Offer, Side
 
 from .outlook import outlook
-from .valuation import danger, face, opponents
+from .valuation import FULL, danger, face, horizon, opponents
 
 if TYPE_CHECKING:
     from omnipoly.rules.state import OpenOffer, State
@@ -48,7 +48,7 @@ _LONE_LOTS_FROM = 6
 """From this round on, lots are also brought together where that completes nothing yet."""
 _MOST_LONE = 4
 """So many lone lots at most are added to make an offer worth its while."""
-_MOST_TRIES = 2
+_MOST_TRIES = 4
 """So many exchanges are thought through in one trade round."""
 
 
@@ -91,7 +91,8 @@ def gains(s: State, seat: int, terms: Terms) -> tuple[int, int]:
         own, others = held[seat * sets_n + group], held[other * sets_n + group]
         mine += row[own + by] - row[own]
         theirs += row[others - by] - row[others]
-    percent = _jealousy(s)
+    percent, far = _jealousy(s), horizon(s)
+    mine, theirs = mine * far // FULL, theirs * far // FULL
     return faces + mine - max(theirs, 0) * percent // 100, theirs - faces - max(mine, 0) * percent // 100
 
 

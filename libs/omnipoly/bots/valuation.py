@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from omnipoly.rules.state import Out
 
-from .outlook import outlook
+from .outlook import ROUNDS, outlook
 
 if TYPE_CHECKING:
     from omnipoly.rules.state import State
@@ -17,6 +17,8 @@ _WANTS = 60
 _DENIES = 35
 """Of what it would add to that of the one it helps most, so much to keep it from them."""
 
+FULL = 100
+"""``horizon`` while no end is in sight."""
 _FOR_EACH = 25
 """For each lot of another that is built on, so much stays in hand."""
 
@@ -24,6 +26,12 @@ _FOR_EACH = 25
 def opponents(s: State) -> int:
     """How many others are still in."""
     return s.out.count(_IN) - 1
+
+
+def horizon(s: State) -> int:
+    """How much of what a holding promises can still come true before the round limit, in percent."""
+    left = s.rules.round_limit(s.seats, s.options.round_limit) - s.round
+    return FULL if left >= ROUNDS else FULL * left // ROUNDS
 
 
 def face(s: State, field: int) -> int:
@@ -49,7 +57,7 @@ def lot_worth(s: State, seat: int, field: int) -> int:
         theirs = held[other * sets_n + group]
         if theirs and not out and other not in apart:
             denies = max(denies, extra[theirs + 1] - extra[theirs])
-    return face(s, field) + (adds * _WANTS + denies * _DENIES) // 100
+    return face(s, field) + (adds * _WANTS + denies * _DENIES) * horizon(s) // (100 * FULL)
 
 
 def danger(s: State, seat: int) -> int:
