@@ -140,8 +140,9 @@ class Proxy:
                 self._pairs.discard(pair)
                 pair.cut()
         except OSError:
-            writer.transport.abort()
+            return  # the server refuses: so does the proxy
         finally:
+            writer.transport.abort()
             self._tasks.discard(task)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -54,6 +54,7 @@ class Caller:
 
     async def act(self, table: str, person: str, action: act.Action, *, command_id: str = "", **more: Any) -> Any:
         admin = more.pop("admin", False)
+        timeout_s = more.pop("timeout_s", 20)
         request = pb.ActRequest(
             table=table,
             identity=identity(person, admin=admin),
@@ -61,7 +62,7 @@ class Caller:
             command_id=command_id or unique_id(),
             **more,
         )
-        return await self.call("Act", request)
+        return await self.call("Act", request, timeout_s)
 
     async def refused(self, table: str, person: str, action: act.Action, **more: Any) -> Failure:
         """The refusal of an action that must be refused."""

@@ -1,7 +1,11 @@
-"""Running replicas of the table service in the test's own loop."""
+"""Running replicas of the table service, in the test's own loop or as processes."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -52,3 +56,49 @@ async def serving(database_url: str, nats_url: str, **settings: Any) -> AsyncIte
             yield Replica(running, service, caller)
         finally:
             await caller.close()
+
+
+class Child:
+    """A replica in a process of its own, which can be killed."""
+
+    def __init__(self, process: asyncio.subprocess.Process, address: str) -> None:
+        self.process = process
+        self.address = address
+        self.caller = Caller(address)
+        self._rest = asyncio.create_task(self._drain())
+
+    @classmethod
+    async def start(cls, database_url: str, nats_url: str, **settings: object) -> Child:
+        """Start one and wait until it serves."""
+        settings = {"database_url": database_url, "nats_url": nats_url, "open_tables": 1_000_000, **settings}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "tests.services.table.replicas",
+            env={"PATH": os.environ["PATH"], **{f"OMNIPOLY_{name.upper()}": str(on) for name, on in settings.items()}},
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        async with asyncio.timeout(30):
+            while line := await process.stderr.readline():
+                said = json.loads(line)
+                if said["event"] == "serving":
+                    return cls(process, said["address"])
+        raise AssertionError("it did not start")
+
+    async def kill(self) -> None:
+        """End it as a power cut would."""
+        if self.process.returncode is None:
+            self.process.kill()
+            await self.process.wait()
+        await self._rest
+        await self.caller.close()
+
+    async def _drain(self) -> None:
+        assert self.process.stderr is not None
+        while await self.process.stderr.readline():
+            pass
+
+
+if __name__ == "__main__":
+    raise SystemExit(app.main(TableService, TableSettings))

@@ -1,0 +1,181 @@
+"""Row 44: a service that stops, or is killed, and starts again. What was answered stands, what was not is done once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from omnipoly.rules import actions as act
+from omnipoly.rules.ring import Game
+from omnipoly.rules.state import Phase, State
+from omnipoly.runtime.failures import Failure
+from omnipoly.runtime.link import LinkLost
+from omnipoly.wire import commits, views
+from omnipolyd.table import outages
+from tests.services.conftest import MakeDatabase
+from tests.services.table.calling import Caller, replay, unique_id
+from tests.services.table.conftest import Serve
+from tests.services.table.playing import Picture, play
+from tests.services.table.replicas import Child, serving
+from tests.services.waiting import eventually
+
+ANN = "guest:ann"
+
+Children = Callable[[], Awaitable[Child]]
+
+
+async def act_until_answered(
+    caller: Callable[[], Caller], table: str, who: str, action: act.Action, command_id: str
+) -> tuple[list[bytes], bool]:
+    """What a gateway does: the same command with the same id, wherever the service is, until there is an answer."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                answer = await caller().act(table, who, action, command_id=command_id)
+                return list(answer.commits), answer.duplicate
+            except LinkLost:
+                await asyncio.sleep(0.01)
+            except Failure as failure:
+                if failure.reason != "unavailable":
+                    raise
+
+
+async def test_stopped_in_the_middle_of_everything(log_url: str, nats_url: str, game: Game) -> None:
+    """Tables are played while replicas come and go under them; each command takes effect once."""
+    async with AsyncExitStack() as stack:
+        running = await stack.enter_async_context(serving(log_url, nats_url))
+        tables = [await running.caller.open(ANN, unseated=True) for _ in range(4)]
+        for table in tables:
+            for _ in range(3):
+                await running.caller.act(table, ANN, act.AddBot())
+            await running.caller.act(table, ANN, act.Start())
+        going = True
+        done: dict[str, list[str]] = {table: [] for table in tables}
+
+        async def keep_playing(table: str) -> None:
+            picture = await Picture.take(running.caller, table, game)
+            while going and not picture.over:
+                who, action = picture.next_action()
+                command_id = unique_id()
+                bodies, duplicate = await act_until_answered(lambda: running.caller, table, who, action, command_id)
+                assert duplicate or commits.decode(bodies[0], game).version == picture.version + 1
+                picture.apply(bodies)
+                done[table].append(command_id)
+
+        players = [asyncio.create_task(keep_playing(table)) for table in tables]
+        for _ in range(3):
+            so_far = sum(map(len, done.values()))
+            await eventually(lambda so_far=so_far: sum(map(len, done.values())) > so_far + 40)
+            await stack.aclose()
+            running = await stack.enter_async_context(serving(log_url, nats_url))
+        going = False
+        await asyncio.gather(*players)
+        for table in tables:
+            log = [commits.decode(body, game) for body in await running.caller.log(table)]
+            replay([*await running.caller.log(table)], game)
+            assert [commit.command_id for commit in log if commit.actor.startswith("bot:")] == done[table]
+
+
+@pytest.fixture
+async def children(log_url: str, nats_url: str) -> AsyncIterator[Children]:
+    started: list[Child] = []
+
+    async def start() -> Child:
+        started.append(await Child.start(log_url, nats_url))
+        return started[-1]
+
+    yield start
+    for child in started:
+        await child.kill()
+
+
+def left_ms(s: State, now_ms: int) -> list[int]:
+    """What is left of each open decision's clock."""
+    return [at - now_ms if at else 0 for at in s.deadline_ms]
+
+
+async def test_killed_in_the_middle_of_everything(children: Children, game: Game) -> None:
+    child = await children()
+    caller = child.caller
+    table = await caller.started(game, bots=3)
+    picture = await Picture.take(caller, table, game)
+    await play([caller], picture, until=lambda s: s.phase is Phase.THROW and s.round > 0)
+    # several commands are under way when it dies
+    who, action = picture.next_action()
+    command_id = unique_id()
+    sent = [
+        asyncio.create_task(caller.act(table, who, action, command_id=command_id)),
+        *(asyncio.create_task(caller.act(table, ANN, act.Refuse(number))) for number in range(3)),
+    ]
+    await asyncio.sleep(0)
+    before, before_ms = picture.state.copy(), time.time_ns() // 1_000_000
+    await child.kill()
+    await asyncio.gather(*sent, return_exceptions=True)
+
+    after = (await children()).caller
+    bodies, _ = await act_until_answered(lambda: after, table, who, action, command_id)
+    log = await after.log(table)
+    state = replay(log, game)
+    assert sum(commits.decode(body, game).command_id == command_id for body in log) == 1
+    assert commits.decode(bodies[0], game).command_id == command_id
+    # what had been answered stands, to the byte
+    assert replay(log[: picture.version], game) == before
+    # and whose clock ran has at least what they had
+    now_ms = time.time_ns() // 1_000_000
+    assert all(
+        left >= had - (now_ms - before_ms) - 5
+        for left, had in zip(left_ms(state, now_ms), left_ms(before, before_ms), strict=True)
+    )
+    picture = await Picture.take(after, table, game)
+    await play([after], picture, most=50)
+    replay(await after.log(table), game)
+
+
+async def test_the_same_dice_after_a_kill(children: Children, game: Game) -> None:
+    """Who kills the service does not get another throw: it is the seed's, by its number."""
+    child = await children()
+    table = await child.caller.started(game, bots=1)
+    command_id = unique_id()
+    sent = asyncio.create_task(child.caller.act(table, ANN, act.Roll(), command_id=command_id))
+    await asyncio.sleep(0)
+    await child.kill()
+    await asyncio.gather(sent, return_exceptions=True)
+    again = await children()
+    first, _ = await act_until_answered(lambda: again.caller, table, ANN, act.Roll(), command_id)
+    second, duplicate = await act_until_answered(lambda: again.caller, table, ANN, act.Roll(), command_id)
+    assert duplicate
+    assert second == first
+
+
+async def test_a_down_time_does_not_count(
+    serve: Serve, log_url: str, nats_url: str, game: Game, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outages, "PULSE_S", 0.02)
+    monkeypatch.setattr(outages, "GAP_S", 0.2)
+    async with serving(log_url, nats_url) as first:
+        table = await first.caller.started(game)
+        before = views.from_view(await first.caller.view(table), game)
+        stopped_ms = time.time_ns() // 1_000_000
+    await eventually(lambda: time.time_ns() // 1_000_000 > stopped_ms + 300)
+    second = await serve()
+    started_ms = time.time_ns() // 1_000_000
+    await second.caller.act(table, ANN, act.Roll())
+    log = [commits.decode(body, game) for body in await second.caller.log(table)]
+    moved = [event for commit in log for event in commit.events if type(event).__name__ == "ClocksMoved"]
+    assert len(moved) == 1
+    assert 200 <= moved[0].by_ms <= started_ms - stopped_ms + 100
+    after = replay(await second.caller.log(table), game)
+    waiting = [seat for seat in range(after.seats) if before.prompt[seat] and after.prompt[seat] == before.prompt[seat]]
+    assert waiting
+    for seat in waiting:
+        assert after.deadline_ms[seat] == before.deadline_ms[seat] + moved[0].by_ms
+
+
+async def test_it_does_not_start_on_another_schema(make_database: MakeDatabase, nats_url: str) -> None:
+    with pytest.raises(Exception, match="migrate"):
+        async with serving(await make_database(), nats_url):
+            pytest.fail("it started")
