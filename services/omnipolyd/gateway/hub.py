@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .config import GatewaySettings
     from .limits import Limits
     from .presence import Presence
+    from .records import Records
     from .rooms import Rooms
     from .streams import Stream
     from .tokens import Keys
@@ -48,6 +49,7 @@ class Hub:
         keys: Keys,
         limits: Limits,
         catalogue: Catalogue,
+        records: Records,
         upstream: Upstream,
         rooms: Rooms,
         presence: Presence,
@@ -56,6 +58,7 @@ class Hub:
         self.keys = keys
         self.limits = limits
         self.catalogue = catalogue
+        self.records = records
         self.upstream = upstream
         self.rooms = rooms
         self.presence = presence

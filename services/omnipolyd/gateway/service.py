@@ -47,17 +47,17 @@ class GatewayService(Service):
         limits, keys = Limits(settings), Keys.of(settings)
         rooms = Rooms(upstream, bus, settings)
         presence = Presence(await app.peers(settings.presence_addr) if settings.configured("presence") else None)
-        self.hub = hub = Hub(settings, keys, limits, Catalogue(settings.editions), upstream, rooms, presence)
+        catalogue, records = Catalogue(settings.editions), Records(upstream)
+        self.hub = hub = Hub(settings, keys, limits, catalogue, records, upstream, rooms, presence)
         bus.on_reconnect(rooms.look_now)
         app.tasks.spawn("heads", rooms.watch_heads)
         app.tasks.spawn("presence", presence.report_changes)
 
         door = Door(keys, limits)
-        records = Records(upstream)
         door.serve(app, servicer_sessions.SERVICE, servicer_sessions.SessionsServicer(hub).methods(door))
         door.serve(app, servicer_lobby.SERVICE, servicer_lobby.LobbyServicer(hub).methods(door))
         door.serve(app, servicer_play.SERVICE, servicer_play.PlayServicer(hub).methods(door))
-        door.serve(app, servicer_watch.SERVICE, servicer_watch.WatchServicer(hub, records).methods(door))
+        door.serve(app, servicer_watch.SERVICE, servicer_watch.WatchServicer(hub).methods(door))
         if settings.dev:
             door.serve(app, servicer_dev.SERVICE, servicer_dev.DevServicer(hub).methods(door))
 

@@ -89,7 +89,7 @@ class LobbyServicer:
         hub = self._hub
         admitted = await hub.admit(caller, request.table, request.pin, timeout_s)
         body = table_pb2.ReadRequest(table=request.table, at_least=request.at_least)
-        answer = await hub.upstream.ask("Read", request.table, body, timeout_s)
+        answer = await hub.upstream.look("Read", request.table, body, timeout_s)
         if not admitted.may_watch and table_pb2.ReadResponse.FromString(answer).view.in_play:
             raise watching_refused()
         hub.called(caller, request.table, seated=admitted.seated)

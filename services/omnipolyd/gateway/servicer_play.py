@@ -44,6 +44,6 @@ class PlayServicer:
         checks.table(request.table)
         checks.number("at_least", request.at_least)
         body = table_pb2.LegalRequest(table=request.table, person=caller.person, at_least=request.at_least)
-        answer = await self._hub.upstream.ask("Legal", request.table, body, timeout_s)
+        answer = await self._hub.upstream.look("Legal", request.table, body, timeout_s)
         self._hub.called(caller, request.table, seated=True)
         return answer

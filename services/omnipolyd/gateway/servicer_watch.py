@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .callers import Caller
     from .door import Door
     from .hub import Hub
-    from .records import Records
 
 SERVICE = pb.DESCRIPTOR.services_by_name["WatchService"].full_name
 RECORD_PAGE = 500
@@ -27,9 +26,8 @@ RECORD_USUAL = 200
 class WatchServicer:
     """The viewers' calls."""
 
-    def __init__(self, hub: Hub, records: Records) -> None:
+    def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._records = records
 
     def methods(self, door: Door) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """What is answered, by method."""
@@ -58,7 +56,7 @@ class WatchServicer:
         """A page of what happened, in sentences."""
         checks.page(request.page_size, RECORD_PAGE, request.page_token)
         await self._let_in(request, caller, timeout_s)
-        return await self._records.page(request.table, request.page_size or RECORD_USUAL, request.page_token)
+        return await self._hub.records.page(request.table, request.page_size or RECORD_USUAL, request.page_token)
 
     async def _let_in(self, request: Any, caller: Caller, timeout_s: float) -> None:
         checks.table(request.table)

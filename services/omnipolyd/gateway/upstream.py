@@ -8,12 +8,14 @@ once.
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import grpc
 from prometheus_client import Counter
 
-from omnipoly.runtime import logging
+from omnipoly.runtime import failures, logging
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.auction.v1 import auction_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2
@@ -30,6 +32,8 @@ log = logging.get(__name__)
 
 SERVICE = "/omnipoly.table.v1.TableService/"
 ACT = SERVICE + "Act"
+LOOKS = 8
+"""Pictures, admissions and decisions asked of one table at once: its queue is short, and commands come first."""
 CLOSED_S = 5.0
 """How long a way that failed is gone round before it is tried again."""
 
@@ -66,6 +70,7 @@ class Upstream:
         self._tables = tables
         self._others = others
         self._closed_until = dict.fromkeys(others, 0.0)
+        self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def ask(self, method: str, key: str, request: Message | bytes, timeout_s: float) -> bytes:
         """Calls a method of the table service, by its short name, at the replica of ``key``; the answer's bytes.
@@ -75,6 +80,34 @@ class Upstream:
         """
         body = request if isinstance(request, bytes) else request.SerializeToString()
         return await self._tables.call(key, SERVICE + method, body, timeout_s, resend=True)
+
+    async def look(self, method: str, table: str, request: Message, timeout_s: float) -> bytes:
+        """Calls a method that only looks at a table, few at a time, and waits where the table's queue is full.
+
+        Raises ``Failure`` as ``ask`` does.
+        """
+        gate = self._gates.get(table)
+        if gate is None:
+            gate = self._gates[table] = asyncio.Semaphore(LOOKS)
+        until = asyncio.get_running_loop().time() + timeout_s
+        body = request.SerializeToString()
+        try:
+            async with asyncio.timeout_at(until):
+                await gate.acquire()
+        except TimeoutError:
+            raise failures.overloaded("Too many look at this table.") from None
+        try:
+            while True:
+                left_s = until - asyncio.get_running_loop().time()
+                try:
+                    return await self.ask(method, table, body, left_s)
+                except Failure as failure:
+                    pause_s = (failure.retry_after_s or 0) * random.uniform(0.5, 1.5)
+                    if failure.status is not grpc.StatusCode.RESOURCE_EXHAUSTED or not 0 < pause_s < left_s:
+                        raise
+                await asyncio.sleep(pause_s)
+        finally:
+            gate.release()
 
     async def act(self, kind: str, table: str, body: bytes, timeout_s: float, traceparent: str = "") -> Any:
         """Carries a command, a serialized ``ActRequest``; the table's ``ActResponse``.
@@ -110,7 +143,7 @@ class Upstream:
     async def read(self, table: str, at_least: int, timeout_s: float = 10.0) -> tuple[bytes, int, int]:
         """A table's picture: a serialized ``ReadResponse``, the version and the epoch it shows."""
         request = table_pb2.ReadRequest(table=table, at_least=at_least)
-        data = await self.ask("Read", table, request, timeout_s)
+        data = await self.look("Read", table, request, timeout_s)
         view = table_pb2.ReadResponse.FromString(data).view
         return data, view.version, view.epoch
 
@@ -127,11 +160,11 @@ class Upstream:
     async def legal(self, table: str, person: str, at_least: int, timeout_s: float = 10.0) -> table_pb2.LegalResponse:
         """What a person's seat may do."""
         request = table_pb2.LegalRequest(table=table, person=person, at_least=at_least)
-        return table_pb2.LegalResponse.FromString(await self.ask("Legal", table, request, timeout_s))
+        return table_pb2.LegalResponse.FromString(await self.look("Legal", table, request, timeout_s))
 
     async def admit(self, table: str, identity: Any, pin: str, timeout_s: float = 10.0) -> table_pb2.AdmitResponse:
         """Whether somebody may follow a table, and as what. Raises ``Failure`` when not."""
         request = table_pb2.AdmitRequest(
             table=table, identity=identity, purpose=table_pb2.AdmitRequest.PURPOSE_FOLLOW, pin=pin
         )
-        return table_pb2.AdmitResponse.FromString(await self.ask("Admit", table, request, timeout_s))
+        return table_pb2.AdmitResponse.FromString(await self.look("Admit", table, request, timeout_s))

@@ -79,9 +79,11 @@ async def stack(
     """A table service and a gateway before it."""
     shared = {"port": 0, "nats_url": nats_url, "drain_s": 10, "reflection": False}
     tables = TableSettings(database_url=database_url, **{**shared, "dev": True, "open_tables": 1000, **(table or {})})
-    async with app.running(TableService(tables)) as table_app:
-        async with gateway(table_app, nats_url, **settings) as (gateway_app, service):
-            yield Stack(table_app, gateway_app, service)
+    async with (
+        app.running(TableService(tables)) as table_app,
+        gateway(table_app, nats_url, **settings) as (gateway_app, service),
+    ):
+        yield Stack(table_app, gateway_app, service)
 
 
 @asynccontextmanager
