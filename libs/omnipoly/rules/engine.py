@@ -45,6 +45,7 @@ from .state import (
     ORDER,
     OVER,
     PLAYING_OUT,
+    THROW,
     Choice,
     Options,
     Phase,
@@ -372,8 +373,12 @@ def play_due(d: Draft, *, now_ms: int) -> None:
     s.now_ms = max(s.now_ms, now_ms)
     if s.phases[-1] is ORDER and not s.prompts:
         settle(d)
+    played = False
     while clocks.play_next(d):
         settle(d)
+        played = True
+    if played:
+        d.next_command()
 
 
 def _advance(d: Draft, by_ms: int) -> None:
@@ -404,6 +409,9 @@ def settle(d: Draft) -> None:
             turns.begin(d, s.order[0], 1)
         else:
             break
+    if s.time_up and s.phases[-1] is THROW:
+        # nobody throws any more, whatever the time found open above the throw (GLO-Q-TIME)
+        turns.next_turn(d)
     if s.paused_ms or False in s.bot:
         # without a person at it a table never stands still
         presence.keep_pause(d)
