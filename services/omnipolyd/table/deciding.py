@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from omnipoly.rules import actions as act
-from omnipoly.rules import engine
 from omnipoly.rules.draft import Draft
-from omnipoly.rules.events import SeedRevealed
+from omnipoly.rules.events import ClocksMoved, SeedRevealed
 from omnipoly.rules.state import Phase
 
 from .committing import check, entry_of
@@ -46,15 +44,18 @@ def decide(table: Table, command: Command, outages: Outages, epoch: int) -> Deci
     draft = Draft(drafted, command.entropy(table.seed, drafted))
     # never before the end of an outage, which would be made up for once more
     at_ms = table.now_ms(max(round(time.time() * 1000), outages.ended_ms))
-    drafted.now_ms = at_ms
     said = None
     if not 0 < command.presence_revision <= table.presence_revision:  # else overtaken by a later report
+        missed = 0
         if command.catches_up and not table.scripted and state.phases[-1] is not Phase.OVER:
-            # time that did not count is made up for before anything falls due (CORE-CLOCK)
             missed = outages.missed_ms(state.now_ms - state.offset_ms)
-            if missed:
-                engine.act(draft, engine.PLATFORM, act.MoveClocks(missed), now_ms=at_ms)
+        if missed:
+            # time that did not count is made up for before anything falls due (CORE-CLOCK); the draft's time stays that
+            # of the last commit, by which the engine sees whether to look for it
+            draft.emit(ClocksMoved(missed))
         said = command.decide(draft, at_ms, table.version)
+        if missed:
+            drafted.now_ms = max(drafted.now_ms, at_ms)  # the commit's time, also where the engine was not asked
     if drafted.phases[-1] is Phase.OVER and not drafted.seed and drafted.commitment:
         draft.emit(SeedRevealed(table.seed.hex()))
     check(drafted)
