@@ -137,21 +137,30 @@ class Table:
                 seat, action = self._others()
             if action is None:
                 self._clock()
+            elif type(action) is Roll and self._something_fell_due():
+                pass  # everybody is asked anew
+            elif act(draft, s.holder[seat], action, now_ms=self.now_ms) is None:
+                self.actions += 1
+                if type(action) is Accept:
+                    self.trades += 1
+                if watched:
+                    self._tell(s.holder[seat], action)
             else:
-                if type(action) is Roll:
-                    self.now_ms += PACE_MS
-                if act(draft, s.holder[seat], action, now_ms=self.now_ms) is None:
-                    self.actions += 1
-                    if type(action) is Accept:
-                        self.trades += 1
-                    if watched:
-                        self._tell(s.holder[seat], action)
-                else:
-                    self.refused += 1
-                    self._clock()
+                self.refused += 1
+                self._clock()
             if s.turn != turn or s.phases[-1] is OVER:
                 return True
         return False
+
+    def _something_fell_due(self) -> bool:
+        """Let the time of a throw pass; whether a clock ran out meanwhile."""
+        self.now_ms += PACE_MS
+        events = len(self.draft.events)
+        engine.play_due(self.draft, now_ms=self.now_ms)
+        if len(self.draft.events) == events:
+            return False
+        self._tell("", None)
+        return True
 
     def _others(self) -> tuple[int, Action | None]:
         """What is done where more than the turn owner's prompt is open, and by whom; nobody, nothing: all wait.

@@ -7,7 +7,7 @@ and forth, follows from the state:
 - The cash of an offer, counted from its proposer to its receiver, leaves 1 to 9 when divided by 20, by the number of
   the trade round. So within 27 rounds no two offers of a bot are equal, and no bot ever offers the mirror image of an
   offer of another (which would leave 11 to 19).
-- What is offered rises with the rounds: at first a fair part of what both gain, in the end most of it.
+- The part of what both gain that is offered rises with the rounds, and what both see as a loss falls.
 - A bot takes all lots of a set that the other holds, and gives all that it holds of one, or lots that it holds alone:
   lots only come together, the sum over seats and sets of the squares of lots held rises. It never gives a lot of a set
   it makes the most of. So trades alone never lead back to where they began.
@@ -157,7 +157,7 @@ def _offer(s: State, seat: int, wish: Wish, purse: int, character: Character, lo
     needed = _share(s, mine + theirs) - theirs
     if needed <= purse:
         return _priced(s, terms, mine, theirs, purse, character)
-    give = _their_set(s, seat, other, look) or _lone_lots(s, seat, wish, needed - purse, look)
+    give = _their_set(s, seat, wish, look) or _lone_lots(s, seat, wish, needed - purse, look)
     if not give:
         return None
     terms = Terms(other, give, take)
@@ -169,16 +169,16 @@ def _lots(s: State, seat: int, group: int) -> tuple[int, ...]:
     return tuple([at for at in s.rules.sets[group] if owner[at] == seat])
 
 
-def _their_set(s: State, seat: int, other: int, look: Outlook) -> tuple[int, ...]:
+def _their_set(s: State, seat: int, wish: Wish, look: Outlook) -> tuple[int, ...]:
     """The seat's lots of a set that they complete for the other, if there is one: the least precious such set."""
     sets_n = s.rules.sets_n
-    own, others = seat * sets_n, other * sets_n
+    own, others = seat * sets_n, wish.other * sets_n
     best, least = -1, 0
     for group, mine, theirs, needed in zip(
         range(sets_n), s.held[own : own + sets_n], s.held[others : others + sets_n], look.needs, strict=True
     ):
         if mine and theirs and mine < needed and theirs < needed <= mine + theirs:
-            if s.built[own + group] or s.built[others + group]:
+            if group == wish.group or s.built[own + group] or s.built[others + group]:
                 continue
             precious = look.extra[opponents(s)][group][mine + theirs]
             if best < 0 or precious < least:
