@@ -1,0 +1,56 @@
+"""Every rule of the rule book is shown by a scenario, and every known fault by a scenario or a test."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from omnipoly.scenarios import coverage
+
+ROOT = Path(__file__).parents[2]
+RULES = ROOT / "docs/rules"
+FAULTS = ROOT / "docs/known-faults.md"
+SCENARIOS = ROOT / "tests/scenarios"
+
+OUTSIDE_THE_RULES = {
+    "TUB-PRIVATE": "the PIN never enters the rules; whoever keeps it is tested with the services",
+    "TUB-VIEWERS": "who may watch and write is decided before the rules; tested with the services",
+}
+"""Rules that no scenario can show, and why."""
+
+SERVICES_FAULTS = {
+    44: "a restart of the server",
+    47: "a client that is behind, and its stream",
+    51: "what is in messages",
+    53: "what a client claims about itself",
+}
+"""Rows of the known faults that the wire, the clock or the store decides."""
+
+
+def test_every_rule_is_named_by_a_scenario() -> None:
+    assert set(coverage.unnamed(RULES, [SCENARIOS])) <= OUTSIDE_THE_RULES.keys()
+
+
+def test_no_scenario_names_a_rule_that_is_not_there() -> None:
+    assert coverage.unknown(RULES, [SCENARIOS]) == {}
+
+
+def test_what_is_excused_is_a_rule_that_no_scenario_names() -> None:
+    assert OUTSIDE_THE_RULES.keys() <= set(coverage.unnamed(RULES, [SCENARIOS]))
+
+
+def test_no_test_of_the_rules_names_a_rule_that_is_not_there() -> None:
+    named = {
+        rule
+        for file in (ROOT / "tests/rules").rglob("*.py")
+        for rule in re.findall(r"\b(?:CORE|TUB|RUG|GLO|LAS)(?:-[A-Z0-9]+)+", file.read_text("utf-8"))
+    }
+    assert named <= coverage.rule_ids(RULES).keys()
+
+
+def test_every_known_fault_is_named_by_a_scenario_or_a_test_of_the_rules() -> None:
+    rows = {int(number) for number in re.findall(r"^\| (\d+) \|", FAULTS.read_text("utf-8"), re.MULTILINE)}
+    texts = [file.read_text("utf-8") for file in (SCENARIOS / "faults").glob("*.yaml")]
+    texts += [file.read_text("utf-8") for file in (ROOT / "tests/rules").rglob("*.py")]
+    named = {int(number) for text in texts for number in re.findall(r"[Ff]ault (\d+)", text)}
+    assert rows - named == SERVICES_FAULTS.keys()
