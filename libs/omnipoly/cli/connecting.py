@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -64,6 +64,20 @@ async def connected(gateway: str) -> AsyncIterator[Client]:
             yield client
         except Refused as refused:
             raise UserError(str(refused), exit_code=1) from refused
+
+
+async def patiently(call: Callable[[], Awaitable[T]]) -> T:
+    """A call that is tried again as soon as the server's limits let it through. Raises ``Refused`` otherwise."""
+    from omnipoly.client import Refused
+    from omnipoly.rules.codes import Code
+
+    while True:
+        try:
+            return await call()
+        except Refused as refused:
+            if refused.known is not Code.RATE_LIMITED or refused.retry_after_s is None:
+                raise
+            await asyncio.sleep(refused.retry_after_s)
 
 
 async def signed_in(client: Client, token: str, name: str) -> Session:

@@ -12,7 +12,7 @@ from . import connecting
 def command(
     edition: Annotated[str, typer.Option(help="What to play, e.g. tubbypoly or globopoly/quick.")] = "tubbypoly",
     players: Annotated[int, typer.Option(min=2, max=64, help="Bots at the table.")] = 4,
-    round_limit: Annotated[int, typer.Option(min=0, max=1000, help="Rounds; 0: the edition's.")] = 20,
+    round_limit: Annotated[int, typer.Option(min=0, max=1000, help="Rounds; 0: the edition's.")] = 200,
     seed_check: Annotated[
         bool, typer.Option("--seed-check/--no-seed-check", help="Recompute every throw from the revealed seed.")
     ] = True,

@@ -68,8 +68,9 @@ async def _play(client: Client, session: Session, asked: Asked, out: Console) ->
     async with session.play(tell=True) as play:
         feed = aiter(play)
         replica = await play.follow(table)
+        out.print(f"The dice are committed to as {replica.state.commitment}.", markup=False)
         for _ in range(asked.players):
-            await session.lobby.add_bot(table)
+            await connecting.patiently(lambda: session.lobby.add_bot(table))
         await session.lobby.start(table)
         async for happening in feed:
             if isinstance(happening, Happened):
@@ -97,8 +98,9 @@ async def _platform() -> AsyncIterator[str]:
     """`omnipolyd up` with data of this run only; the gateway's address. It is stopped with all that it started."""
     child = await asyncio.create_subprocess_exec(
         *_program(),
-        *("up", "--ephemeral", "--port", "0"),
-        stdin=asyncio.subprocess.DEVNULL,
+        *("up", "--ephemeral", "--port", "0", "--stop-with-stdin"),
+        # Should we be killed, it sees its standard input end, and stops.
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env=_environment(),

@@ -56,7 +56,7 @@ async def _open(session: Session, asked: Asked) -> str:
     options = act.SetOptions(round_limit=asked.round_limit) if asked.round_limit else None
     table = await session.lobby.create(asked.edition, options=options, pin=asked.pin)
     for _ in range(asked.bots):
-        await session.lobby.add_bot(table)
+        await connecting.patiently(lambda: session.lobby.add_bot(table))
     if asked.bots:
         await session.lobby.start(table)
     return table

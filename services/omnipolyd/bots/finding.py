@@ -42,7 +42,7 @@ class Hints:
                 worth = self._seated.pop(commit.table, 0) is None or worth
             elif kind == "seat_handed_over":
                 worth = event.seat_handed_over.bot or worth
-            elif kind in ("resumed", "position_set"):
+            elif kind == "resumed":
                 worth = True
         return commit.table if worth else ""
 

@@ -183,7 +183,8 @@ class BotsService(app.Service):
         except Refused as refused:
             log.info("table_not_followed", table=table, cause=str(refused))
             return
-        if not ideas.bot_seats(replica.state):
+        if replica.state.dev or not ideas.bot_seats(replica.state):
+            # At a table opened under --dev bots act only as a scenario says.
             await play.unfollow(table)
             return
         self._tables[table] = player = BotTable(self, replica)
