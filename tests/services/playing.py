@@ -77,6 +77,7 @@ class Tables:
         self.app = running
         self.address = running.address
         self.ask = Asking(running.address, "omnipoly.table.v1.TableService", table_pb2)
+        self._revision = 0
 
     async def act(self, table: str, person: str, action: act.Action, **more: Any) -> table_pb2.ActResponse:
         answer: table_pb2.ActResponse = await self.ask("Act", acting(table, person, action, **more))
@@ -96,7 +97,7 @@ class Tables:
         await self.ask("Advance", request)
 
     async def open(self, edition: str = "tubbypoly", persons: tuple[str, ...] = (ANN, BOB, CID)) -> str:
-        """A table whose clock can be moved, with these persons in its lobby; the first is the host."""
+        """A table whose clock stands still unless moved, with these persons in its lobby; the first is the host."""
         request = table_pb2.OpenRequest(identity=identity(persons[0]), command_id=new_id(), edition=edition, dev=True)
         table = str((await self.ask("Open", request)).table)
         for person in persons[1:]:
@@ -111,6 +112,22 @@ class Tables:
             for person, dice in ((ANN, (6, 5)), (BOB, (4, 3)), (CID, (2, 1))):
                 await self.act(table, person, act.Roll(), throws=[dice])
         return table
+
+    async def real(self) -> str:
+        """A game of three whose clocks run by themselves: all throw for the order, each within 45 s."""
+        request = table_pb2.OpenRequest(identity=identity(ANN), command_id=new_id(), edition="tubbypoly")
+        table = str((await self.ask("Open", request)).table)
+        for person in (BOB, CID):
+            await self.act(table, person, act.Join(""))
+        await self.act(table, ANN, act.Start())
+        return table
+
+    async def close(self, table: str, person: str = ANN) -> int:
+        """Somebody closes their connection: 2 s are left of their decision. The table's version."""
+        self._revision += 1
+        request = table_pb2.ReportRequest(table=table, revision=self._revision)
+        request.persons.add(person=person, status=table_pb2.PersonPresence.STATUS_CLOSED)
+        return int((await self.ask("Report", request)).version)
 
     async def auction(self, table: str, dice: tuple[int, int] = (1, 2)) -> None:
         """The one whose turn it is throws, reaches a lot and declines it: an auction runs."""

@@ -150,10 +150,6 @@ class Follower(Generic[F]):
         self._use(followed)
         return followed
 
-    def all_known(self) -> Iterable[F]:
-        """All that are followed and readable now."""
-        return [followed for followed in self._tables.values() if not followed.stale]
-
     def want(self, table: str) -> None:
         """Begins to follow a table, in the background."""
         if self.known(table) is None:
@@ -161,11 +157,13 @@ class Follower(Generic[F]):
 
     async def get(self, table: str, at_least: int = 0) -> F:
         """The table at that version or later. Raises the table's `Failure`, or UNAVAILABLE."""
-        followed = self.known(table)
-        if followed is None or followed.version < at_least:
-            followed = await asyncio.shield(self._bring(table, version=at_least))
-        self._use(followed)
-        return followed
+        for _ in range(TRIES):
+            followed = self.known(table)
+            if followed is not None and followed.version >= at_least:
+                return followed
+            # versions of different epochs do not compare: one is aimed at in the epoch that is known
+            await asyncio.shield(self._bring(table, 0 if followed is None else followed.epoch, at_least))
+        raise failures.unavailable("The table cannot be read as far as it should have got.")
 
     async def current(self, table: str) -> F:
         """The table as its head stands after this call began: one query is shared by all that wait."""

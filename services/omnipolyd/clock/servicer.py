@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from omnipoly.rules.codes import Code
+from omnipoly.runtime import page_tokens
 from omnipoly.runtime.refusals import failure
 from omnipoly.runtime.unary import Asked, Unary
 from omnipoly.wire.gen.clock.v1 import clock_pb2
@@ -34,7 +33,9 @@ def methods(service: ClockService) -> Mapping[str, Unary]:
         found = service.deadlines(before_ms, _position(request.page_token), most + 1)
         response = clock_pb2.DeadlinesResponse(
             deadlines=[_deadline(entry) for entry in found[:most]],
-            next_page_token=_token(found[most - 1]) if len(found) > most else "",
+            next_page_token=page_tokens.encode(found[most - 1].due_ms, found[most - 1].table)
+            if len(found) > most
+            else "",
             tables=len(service.agenda),
             overdue=service.overdue(),
             replica=service.replica,
@@ -67,15 +68,8 @@ def _deadline(entry: Entry) -> clock_pb2.Deadline:
     return deadline
 
 
-def _token(last: Entry) -> str:
-    return base64.urlsafe_b64encode(f"{last.due_ms} {last.table}".encode()).decode()
-
-
 def _position(page_token: str) -> tuple[int, str]:
     if not page_token:
         return (0, "")
-    try:
-        due_ms, _, table = base64.urlsafe_b64decode(page_token.encode()).decode().partition(" ")
-        return (int(due_ms), table)
-    except (ValueError, binascii.Error) as error:
-        raise failure(Code.BAD_REQUEST, "That page token is not one of ours.") from error
+    due_ms, table = page_tokens.decode(page_token, 2)
+    return (page_tokens.decode_number(due_ms), table)

@@ -189,10 +189,6 @@ class Picture:
             if row is not None:
                 yield person, row
 
-    def keys(self) -> list[Key]:
-        """Everybody at every table."""
-        return [(table, person) for table, persons in self._tables.items() for person in persons]
-
     # --- within
 
     def _place(self, lease: str, key: Key, row: Row) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from omnipoly.runtime import app, logging, unary
@@ -57,7 +57,7 @@ class PresenceService(app.Service):
             running.instance,
             settings.lease_s,
             changed=self._see,
-            others_changed=self._others_changed,
+            mine_now=self._mine_now,
         )
         self.reporting = Reporting(
             tables,
@@ -74,7 +74,8 @@ class PresenceService(app.Service):
             lambda table, person: self.picture.standing(table, person) is not None,
             self._gone,
         )
-        running.bus.watch(settings.presence_bucket, self.sharing.on_event)
+        self._bus = running.bus
+        self._watch = running.bus.watch(settings.presence_bucket, self.sharing.on_event)
         running.tasks.spawn("presence-tell", self._tell)
         running.tasks.spawn("presence-share", self._share)
         running.tasks.spawn("presence-ghosts", self._look_for_ghosts)
@@ -83,6 +84,7 @@ class PresenceService(app.Service):
     async def stop(self) -> None:
         """Leaves to the other replicas: they tell from now on."""
         await self.reporting.stop()
+        await self._bus.unwatch(self._watch)
         try:
             await self.store.delete_replica()
         except Failure as error:
@@ -125,10 +127,10 @@ class PresenceService(app.Service):
         self.telling.want(table, person, BROKEN, self.clock.now_ms())
         self._wake.set()
 
-    def _others_changed(self) -> None:
-        """Nobody knows what the tables that are this replica's now have been told: they are told everything."""
+    def _mine_now(self, was_mine: Callable[[str], bool]) -> None:
+        """Nobody knows what the tables that are this replica's from now on have been told: they are told everything."""
         for table in self.telling.tables():
-            if self.sharing.mine(table):
+            if self.sharing.mine(table) and not was_mine(table):
                 self.telling.tell_again(table)
         self._to_save.set()
         self._wake.set()
@@ -156,8 +158,9 @@ class PresenceService(app.Service):
             self._to_save.clear()
             try:
                 await self.store.save_replica(self.revisions.last)
+                await self.store.delete_over()
                 for lease in list(self.picture.leases.values()):
-                    if lease.owner == self.sharing.replica and self.store.waiting(lease):
+                    if self.store.waiting(lease) and (lease.draining or self.sharing.reports_here(lease)):
                         await self.store.save(lease)
             except Failure as error:
                 log.debug("replica_unshared", error=str(error))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from omnipoly.rules.codes import Code
+from omnipoly.runtime import page_tokens
 from omnipoly.runtime.refusals import failure
 from omnipoly.runtime.unary import Asked, Unary
 from omnipoly.wire.gen.presence.v1 import presence_pb2
@@ -43,7 +42,7 @@ def methods(service: PresenceService) -> Mapping[str, Unary]:
         for (table, person), row in _there(service, sorted(set(request.tables)), after):
             if len(response.people) == most:
                 last = response.people[-1]
-                response.next_page_token = _token((last.table, last.person))
+                response.next_page_token = page_tokens.encode(last.table, last.person)
                 break
             entry = response.people.add(person=person, table=table, status=_status(row))
             entry.since.FromMilliseconds(row.since_ms)
@@ -91,15 +90,8 @@ def _text(value: str, longest: int, what: str) -> None:
         raise failure(Code.BAD_REQUEST, f"The {what} has 1 to {longest} characters.")
 
 
-def _token(last: Key) -> str:
-    return base64.urlsafe_b64encode(f"{last[0]} {last[1]}".encode()).decode()
-
-
 def _position(page_token: str) -> Key:
     if not page_token:
         return ("", "")
-    try:
-        table, _, person = base64.urlsafe_b64decode(page_token.encode()).decode().partition(" ")
-    except (ValueError, binascii.Error) as error:
-        raise failure(Code.BAD_REQUEST, "That page token is not one of ours.") from error
+    table, person = page_tokens.decode(page_token, 2)
     return (table, person)

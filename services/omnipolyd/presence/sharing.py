@@ -43,9 +43,11 @@ class Sharing:
         lease_s: float,
         *,
         changed: Callable[[Iterable[Key]], None],
-        others_changed: Callable[[], None],
+        mine_now: Callable[[Callable[[str], bool]], None],
     ) -> None:
-        """changed: people are otherwise than before. others_changed: replicas came or went, or were out of sight."""
+        """changed: people are otherwise than before. mine_now: tables may be this replica's to tell that were not, or
+        whose were told by several while none saw the others; it is told which were this replica's alone.
+        """
         self._picture = picture
         self._store = store
         self._bus = bus
@@ -54,7 +56,7 @@ class Sharing:
         self.replica = replica
         self.lease_ms = round(lease_s * 1000)
         self._changed = changed
-        self._others_changed = others_changed
+        self._mine_now = mine_now
         self._others: dict[str, int] = {}
         """Until when other replicas are believed without a word of them; 0: nothing is wrong."""
         self._current = False
@@ -109,6 +111,12 @@ class Sharing:
         lease.revision = max(lease.revision, revision)
         LEASES.set(len(self._picture.leases))
         return lease, news, known
+
+    def reports_here(self, lease: Lease) -> bool:
+        """Whether a lease is alive for what this replica has heard itself."""
+        return (
+            lease.owner == self.replica and not lease.draining and self._clock.now_ms() < lease.heard_ms + self.lease_ms
+        )
 
     # --- what the bucket says
 
@@ -186,13 +194,14 @@ class Sharing:
             self.begun = True
             self.began_empty = not self._outlived
         for lease in self._picture.leases.values():
-            if lease.owner == self.replica:
+            if self.reports_here(lease):
                 self._store.all_changed(lease)
-            if ("lease", lease.lease) not in self._seen:
+            elif ("lease", lease.lease) not in self._seen:
                 self._doubt(lease)
         for replica in self._others:
             if ("replica", replica) not in self._seen:
                 self._others[replica] = now_ms + self.lease_ms
+        self._orders.clear()  # meanwhile everybody told everything
         self._replicas_changed()
 
     def _lease_ended(self, name: str) -> None:
@@ -201,7 +210,7 @@ class Sharing:
             return  # before CURRENT it is only missing
         if self._clock.now_ms() < self._trusted_ms:
             self._doubt(lease)
-        elif not self._reports_here(lease):
+        elif not self.reports_here(lease):
             self._end(lease)
 
     def _replica_ended(self, name: str, change: Change) -> None:
@@ -233,8 +242,10 @@ class Sharing:
             return
         for lease in list(self._picture.leases.values()):
             silent = lease.owner == self.replica and lease.heard_ms + 2 * self.lease_ms <= now_ms >= self._trusted_ms
-            if (0 < lease.doubted_until_ms <= now_ms and not self._reports_here(lease)) or silent:
+            if (0 < lease.doubted_until_ms <= now_ms and not self.reports_here(lease)) or silent:
                 self._end(lease)
+                if lease.owner == self.replica:
+                    self._store.over(lease)
         for replica in [name for name, until_ms in self._others.items() if 0 < until_ms <= now_ms]:
             self._replica_gone(replica)
 
@@ -242,11 +253,6 @@ class Sharing:
 
     def _doubt(self, lease: Lease) -> None:
         lease.doubted_until_ms = self._clock.now_ms() + self.lease_ms
-
-    def _reports_here(self, lease: Lease) -> bool:
-        return (
-            lease.owner == self.replica and not lease.draining and self._clock.now_ms() < lease.heard_ms + self.lease_ms
-        )
 
     def _end(self, lease: Lease) -> None:
         ENDED.inc()
@@ -262,5 +268,5 @@ class Sharing:
 
     def _replicas_changed(self) -> None:
         REPLICAS.set(len(self._others) + 1)
-        self._orders.clear()
-        self._others_changed()
+        before, self._orders = self._orders, {}
+        self._mine_now(lambda table: before.get(table, False))

@@ -86,6 +86,8 @@ class Store:
         self._written: dict[str, dict[int, int]] = {}
         """When each part of a lease was written."""
         self._locks: dict[str, asyncio.Lock] = {}
+        self._over: set[str] = set()
+        """Leases whose keys have to be deleted."""
         bus.declare(BucketSpec(bucket, ttl_s=lease_s, limit_marker_ttl_s=MARKER_S))
 
     def changed(self, lease: Lease, table: str) -> None:
@@ -106,8 +108,21 @@ class Store:
         for kept in (self._dirty, self._written, self._locks):
             kept.pop(lease.lease, None)
 
+    def over(self, lease: Lease) -> None:
+        """A lease of this replica has ended, whatever the bucket says."""
+        self.forget(lease)
+        self._over.add(lease.lease)
+
+    async def delete_over(self) -> None:
+        """Tells the other replicas of leases that have ended here. Raises `Failure`."""
+        while self._over:
+            name = next(iter(self._over))
+            await self._bus.delete(self._bucket, f"lease.{name.encode().hex()}")
+            self._over.discard(name)
+
     async def save(self, lease: Lease) -> bool:
         """Shares a lease: its changed and its old parts, then itself. Whether NATS took all of it."""
+        self._over.discard(lease.lease)
         lock = self._locks.setdefault(lease.lease, asyncio.Lock())
         async with lock:
             shards = self._dirty.setdefault(lease.lease, set())

@@ -159,11 +159,6 @@ class Telling:
         self._tables.pop(told.table, None)
         told.place, told.persons = 0, {}
 
-    def knows(self, table: str, name: str) -> bool:
-        """Whether a person's presence at a table is told at all."""
-        told = self._tables.get(table)
-        return told is not None and name in told.persons
-
     def tables(self) -> list[str]:
         """Every table to which something is told."""
         return list(self._tables)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 from collections import OrderedDict
 
 from omnipoly.rules.codes import Code
-from omnipoly.runtime import logging
+from omnipoly.runtime import logging, page_tokens
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.following import Follower
-from omnipoly.runtime.refusals import failure
 from omnipoly.runtime.table_client import TableClient
 from omnipoly.wire.gen.game.v1 import table_pb2 as game_table_pb2
 from omnipoly.wire.gen.game.v1 import trade_pb2
@@ -49,7 +46,7 @@ class Offers:
         found = [offer for offer in found if (offer.table, offer.offer.offer) > after]
         page = found[:most]
         more = len(found) > most
-        return page, _token(page[-1]) if more else ""
+        return page, page_tokens.encode(page[-1].table, page[-1].offer.offer) if more else ""
 
     async def _followed(self, person: str) -> list[TradeBook]:
         async def get(table: str) -> TradeBook | None:
@@ -81,15 +78,8 @@ class Offers:
         return tables
 
 
-def _token(last: trade_pb2.PersonalOffer) -> str:
-    return base64.urlsafe_b64encode(f"{last.offer.offer} {last.table}".encode()).decode()
-
-
 def _position(page_token: str) -> tuple[str, int]:
     if not page_token:
         return ("", 0)
-    try:
-        number, _, table = base64.urlsafe_b64decode(page_token.encode()).decode().partition(" ")
-        return (table, int(number))
-    except (ValueError, binascii.Error) as error:
-        raise failure(Code.BAD_REQUEST, "That page token is not one of ours.") from error
+    table, number = page_tokens.decode(page_token, 2)
+    return (table, page_tokens.decode_number(number))

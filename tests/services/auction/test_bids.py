@@ -111,6 +111,25 @@ async def test_what_stays_refused_never_reaches_the_table(auctions: Auctions, ta
     assert (await tables.head(table)).version == version + 1
 
 
+async def test_a_late_bid_never_hits_the_next_lot(auctions: Auctions, tables: Tables) -> None:
+    table = await tables.start()
+    await tables.auction(table)
+    await auctions.ask("Bid", bid(table, BOB, 110))
+    await followed(auctions, table)
+    await tables.advance(table, 8_000)
+    view = await tables.view(table)
+    assert (view.fields[3].owner, view.auctions) == (1, 1)
+    await tables.act(table, ANN, act.EndTurn())
+    await tables.auction(table, (4, 2))
+    carried = outcomes("carried")
+    assert await refusal(auctions.ask("Bid", bid(table, CID, 150))) == "auction_closed"
+    assert await refusal(auctions.ask("Pass", pass_(table, CID))) == "auction_closed"
+    assert outcomes("carried") == carried
+    view = await tables.view(table)
+    assert (view.auctions, list(view.auction.bids), list(view.auction.passed)) == (2, [], [])
+    await auctions.ask("Bid", bid(table, CID, 150, auction=2))
+
+
 async def test_what_may_change_is_for_the_table_to_say(auctions: Auctions, tables: Tables) -> None:
     table = await tables.start()
     await tables.auction(table)

@@ -17,6 +17,7 @@ from omnipoly.runtime.embedded import EmbeddedNats
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.clock.v1 import clock_pb2
 from omnipoly.wire.gen.game.v1 import table_pb2 as game_table_pb2
+from omnipoly.wire.gen.table.v1 import table_pb2
 from omnipolyd.clock.agenda import Entry
 from omnipolyd.clock.config import ClockSettings
 from omnipolyd.clock.service import ClockService
@@ -72,15 +73,6 @@ async def clock(tables: Tables, nats_url: str) -> AsyncIterator[Clock]:
         yield clock
 
 
-async def almost_due(tables: Tables, table: str, left_ms: int = 100) -> int:
-    """Lets time pass until the next deadline is so near; the table's version then."""
-    head = await tables.head(table)
-    await tables.advance(table, head.next_deadline.ToMilliseconds() - round(time.time() * 1000) - left_ms)
-    after = await tables.head(table)
-    assert after.next_deadline.ToMilliseconds() - time.time() * 1000 < left_ms + 50
-    return int(after.version)
-
-
 async def played(tables: Tables, table: str, version: int) -> None:
     """Somebody has played what was due."""
 
@@ -98,37 +90,56 @@ def counted(kind: str) -> float:
 
 
 async def test_a_table_is_woken_when_it_is_due(clock: Clock, tables: Tables) -> None:
-    table = await tables.start()
+    table = await tables.real()
     before = counted("due")
-    version = await almost_due(tables, table)
+    version = await tables.close(table)
     entry = await clock.knows(tables, table)
-    assert entry.due_ms == (await tables.head(table)).next_deadline.ToMilliseconds() or entry.version > version
+    due_ms = (await tables.head(table)).next_deadline.ToMilliseconds()
+    assert (entry.version, entry.due_ms) == (version, due_ms)
+    assert 0 < due_ms - time.time() * 1000 <= 2000
     await played(tables, table, version)
-    view = await tables.view(table)
-    assert (view.seats[0].away, view.seats[0].connected) == (2, True)  # Ann has missed her clock
+    assert time.time() * 1000 >= due_ms
+    assert len((await tables.view(table)).seats[0].throws) == 1
     assert counted("due") > before
 
 
 async def test_a_deadline_that_was_moved_wakes_nobody(clock: Clock, tables: Tables) -> None:
-    table = await tables.start()
-    version = await almost_due(tables, table, 200)
-    await tables.act(table, ANN, act.Roll(), throws=[(1, 2)])
+    table = await tables.real()
+    version = await tables.close(table)
+    soon = await clock.knows(tables, table)
+    due_ms = soon.due_ms
+    await tables.act(table, ANN, act.Roll())
     entry = await clock.knows(tables, table)
-    assert entry.due_ms > time.time() * 1000 + 10_000
+    assert entry.due_ms > due_ms + 10_000
     assert entry.version == version + 1
-    assert (await tables.head(table)).version == version + 1
+    assert clock.service.agenda.next_ms() != due_ms
+
+
+async def test_a_deadline_of_an_auction_that_is_over_does_nothing_to_the_next(tables: Tables) -> None:
+    table = await tables.start()
+    await tables.auction(table)
+    await tables.act(table, "guest:bob", act.Bid(1, 50))
+    old = await tables.head(table)
+    await tables.act(table, "guest:bob", act.Leave())  # the auction begins anew
+    anew = await tables.view(table)
+    assert anew.auctions == 2
+    wake = table_pb2.WakeRequest(table=table, at_least=old.version)
+    wake.due.FromMilliseconds(round(time.time() * 1000) - 1)
+    answer = await tables.ask("Wake", wake)
+    assert (list(answer.commits), answer.version) == ([], anew.version)
+    assert (await tables.view(table)).auction == anew.auction
 
 
 async def test_what_was_due_before_the_start_is_played_after_it(tables: Tables, nats_url: str) -> None:
-    waiting = [await tables.start() for _ in range(3)]
-    versions = [await almost_due(tables, table, 10) for table in waiting]
+    waiting = [await tables.real() for _ in range(3)]
+    versions = [await tables.close(table) for table in waiting]
     async with clock_service(tables, nats_url):
         for table, version in zip(waiting, versions, strict=True):
             await played(tables, table, version)
 
 
 async def test_what_is_long_overdue_is_played_at_a_bounded_rate(tables: Tables, nats_url: str) -> None:
-    names = [await tables.start() for _ in range(5)]
+    names = [await tables.real() for _ in range(5)]
     async with clock_service(tables, nats_url, overdue_per_second=1000) as clock:
         # As if the deadlines had passed a minute ago: the table says when each is really due.
         before = counted("overdue")
@@ -152,7 +163,7 @@ async def test_what_is_long_overdue_is_played_at_a_bounded_rate(tables: Tables, 
 
 
 async def test_a_wake_up_that_is_too_early_is_tried_again_when_told(clock: Clock, tables: Tables) -> None:
-    table = await tables.start()
+    table = await tables.real()
     entry = await clock.knows(tables, table)
     entry.place = 0  # as if its time had come by a clock that is fast
     await clock.service.waker._wake(entry, "")
@@ -169,14 +180,15 @@ async def test_a_table_that_is_not_there_is_dropped(clock: Clock) -> None:
 async def test_a_table_service_that_is_away_is_waited_for(make_database: MakeDatabase, nats_url: str) -> None:
     database, port = await make_database(MIGRATIONS), free_port()
     async with table_service(database, nats_url, port=port) as tables:
-        table = await tables.start()
+        table = await tables.real()
         service = ClockService(
             ClockSettings(nats_url=nats_url, table_addr=tables.address, clock_addr="127.0.0.1:1", port=0)
         )
         async with app.running(service) as running:
             clock = Clock(running, service)
             await clock.knows(tables, table)
-            version = await almost_due(tables, table, 500)
+            version = await tables.close(table)
+            await clock.knows(tables, table)
             await tables.app.server.stop(0)
             entry = service.agenda.entry(table)
             assert entry is not None
@@ -193,18 +205,18 @@ async def test_messages_that_are_lost_are_made_up_for_by_heads(own_nats: Embedde
     async with table_service(await make_database(MIGRATIONS), url) as tables, clock_service(tables, url) as clock:
         await clock.app.bus.wait_connected(20)
         await asyncio.to_thread(own_nats.kill)
-        table = await tables.start()
+        table = await tables.real()
         assert clock.service.agenda.entry(table) is None
         clock.service.heads.hurry()
         await clock.knows(tables, table)
-        version = await almost_due(tables, table, 400)
+        version = await tables.close(table)
         await asyncio.to_thread(own_nats.start)
         # The reconnect has heads read at once.
         await played(tables, table, version)
 
 
 async def test_a_game_that_is_over_has_no_deadline(clock: Clock, tables: Tables) -> None:
-    table = await tables.start()
+    table = await tables.real()
     await clock.knows(tables, table)
     for person in ("guest:bob", "guest:cid"):
         await tables.act(table, person, act.Leave())
@@ -224,15 +236,15 @@ async def test_the_first_in_a_tables_order_wakes_it_and_the_next_a_second_later(
         await eventually(lambda: clock.service.standing.own == own)
         mine, theirs = "", ""
         while not mine or not theirs:
-            table = await tables.start()
+            table = await tables.real()
             if clock.service.standing.delay_ms(table) == 0:
                 mine = table
             else:
                 theirs = table
         before = counted("standby")
-        versions = [await almost_due(tables, table) for table in (mine, theirs)]
-        await played(tables, mine, versions[0])
+        versions = [await tables.close(table) for table in (mine, theirs)]
         due_ms = (await clock.knows(tables, theirs)).due_ms
+        await played(tables, mine, versions[0])
         await played(tables, theirs, versions[1])
         assert time.time() * 1000 >= due_ms + 1000
         assert counted("standby") == before + 1
@@ -247,15 +259,14 @@ async def test_two_replicas_wake_a_table_once(tables: Tables, nats_url: str) -> 
     ):
         for clock, port in ((one, ports[0]), (other, ports[1])):
             await eventually(lambda clock=clock, port=port: clock.service.standing.own == f"127.0.0.1:{port}")
-        names = [await tables.start() for _ in range(4)]
+        names = [await tables.real() for _ in range(4)]
         before = counted("standby")
-        for table in names:
-            version = await almost_due(tables, table)
+        versions = [await tables.close(table) for table in names]
+        for table, version in zip(names, versions, strict=True):
             await played(tables, table, version)
-            head = await tables.head(table)
             for clock in (one, other):
                 await clock.knows(tables, table)
-            assert head.version == version + 1
+            assert (await tables.head(table)).version == version + 1
         assert counted("standby") == before
 
 
@@ -263,7 +274,7 @@ async def test_two_replicas_wake_a_table_once(tables: Tables, nats_url: str) -> 
 
 
 async def test_readings_and_deadlines(clock: Clock, tables: Tables) -> None:
-    names = [await tables.start() for _ in range(3)]
+    names = [await tables.real() for _ in range(3)]
     for table in names:
         await clock.knows(tables, table)
     heads = {table: await tables.head(table) for table in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -95,6 +96,28 @@ async def test_what_is_gone_is_gone_for_ever(
     assert carried("accept") == before + 2
 
 
+async def test_one_lot_in_two_offers_changes_hands_once(trades: Trades, tables: Tables, nats_url: str) -> None:
+    """Both are accepted at the same moment, through two replicas."""
+    table = await game(tables)
+    await propose(trades, table, BOB, offer(0, 400))
+    await propose(trades, table, CID, offer(0, 450))
+    settings = TradeSettings(port=0, nats_url=nats_url, table_addr=tables.address)
+    async with app.running(TradeService(settings)) as running:
+        other = Asking(running.address, "omnipoly.trade.v1.TradeService", trade_pb2)
+        requests = [trade_pb2.AcceptRequest(act=acting(table, ANN, act.Accept(number))) for number in (1, 2)]
+        answers = await asyncio.gather(
+            trades.ask("Accept", requests[0]), other("Accept", requests[1]), return_exceptions=True
+        )
+        await other.close()
+    (refused,) = [answer for answer in answers if isinstance(answer, Failure)]
+    assert refused.reason == "asset_changed"
+    view = await tables.view(table)
+    winner = view.fields[3].owner
+    assert winner in {1, 2}
+    assert view.seats[winner].cash == 1500 - (400 if winner == 1 else 450)
+    assert view.seats[3 - winner].cash == 1500
+
+
 async def test_quotas_are_refused_without_the_table(trades: Trades, tables: Tables) -> None:
     table = await game(tables)
     made = await propose(trades, table, BOB, offer(0), "first")
@@ -141,11 +164,14 @@ async def test_a_quota_that_ended_unheard_is_not_refused(trades: Trades, tables:
 
 async def test_what_ends_within_a_moment_is_for_the_table_to_judge(trades: Trades, tables: Tables) -> None:
     table = await game(tables)
+    await tables.close(table, ANN)  # an offer lies at somebody away for 2 s
     await propose(trades, table, BOB, offer(0))
-    # Bob's turn, 45 s, is over first; then the offer has 15 s left, and 0.4 in the end.
-    await tables.advance(table, 59_600)
     await listed(trades, BOB, table)
     before = carried()
+    assert await refusal(propose(trades, table, BOB, offer(0, 200))) == "offer_open"
+    assert carried() == before
+    await tables.advance(table, 1500)
+    await trades.service.books.get(table, (await tables.head(table)).version)
     assert await refusal(propose(trades, table, BOB, offer(0, 200))) == "offer_open"
     assert carried() == before + 1
 
