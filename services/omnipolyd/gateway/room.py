@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 from prometheus_client import Counter
 
-from omnipoly.rules.codes import Code
 from omnipoly.runtime import logging
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 
 from . import frames
+from .decisions import Decisions
 
 if TYPE_CHECKING:
     from .outlet import Follower
@@ -40,8 +40,6 @@ FAR = 1000
 """A gap beyond this is not fetched: all followers get a snapshot."""
 PICTURE_AGE = 16
 """A picture serves newcomers until it is so many commits old."""
-ASK_AGAIN = 8
-"""How often a decision is asked for while others overtake the answer; whatever overtakes it tells of its own."""
 RETRY_S = 0.25
 LONGEST_RETRY_S = 2.0
 
@@ -66,7 +64,7 @@ class Room:
         self.shown_at = 0.0
         """When something was last shown, by the event loop's clock."""
         self._live: dict[Follower, None] = {}
-        self._players: dict[str, list[Follower]] = {}
+        self.players: dict[str, list[Follower]] = {}
         """Followers that get prompts, by person."""
         self._upstream = upstream
         self._loop = asyncio.get_running_loop()
@@ -79,16 +77,14 @@ class Room:
         self._picture: tuple[int, bytes] | None = None
         self._reading: asyncio.Task[None] | None = None
         self._holding: dict[Follower, None] = {}
-        self._prompts: dict[int, list[tuple[str | Follower, bytes]]] = {}
-        """Decisions to be shown once a version is, each with its person, or with the one stream that asked."""
-        self._prompted: deque[int] = deque(maxlen=64)
-        self._asking: dict[Follower, asyncio.Task[None]] = {}
+        self.decisions = Decisions(self, upstream)
 
     def close(self) -> None:
         """Nobody follows it any more."""
-        for task in (self._filling, self._reading, *self._asking.values()):
+        for task in (self._filling, self._reading):
             if task is not None:
                 task.cancel()
+        self.decisions.close()
 
     # --- Commits
 
@@ -134,8 +130,8 @@ class Room:
         self._buffer.append(data)
         for follower in tuple(self._live):
             follower.outlet.push(follower, data)
-        if self._prompts:
-            self._show_prompts()
+        if self.decisions.waiting:
+            self.decisions.show()
         if self._holding:
             self._release()
 
@@ -169,7 +165,7 @@ class Room:
                     if self.version > before:
                         GAPS.inc()
                         pause_s = RETRY_S
-                        self.ask_all()
+                        self.decisions.ask_all()
                         continue
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1))
                 pause_s = min(2 * pause_s, LONGEST_RETRY_S)
@@ -188,8 +184,7 @@ class Room:
         self.known = False
         self._buffer.clear()
         self._ahead.clear()
-        self._prompts.clear()
-        self._prompted.clear()
+        self.decisions.forget()
         self._picture = None
         self._wanted = 0
         for follower in tuple(self._live):
@@ -216,7 +211,7 @@ class Room:
         """Somebody will follow; ``enter`` brings them in."""
         self.followers[follower] = None
         if follower.plays:
-            self._players.setdefault(follower.caller.person, []).append(follower)
+            self.players.setdefault(follower.caller.person, []).append(follower)
 
     def leave(self, follower: Follower) -> None:
         """Somebody follows no more; answers they waited for go out as they are."""
@@ -224,10 +219,10 @@ class Room:
             return
         del self.followers[follower]
         if follower.plays:
-            players = self._players[follower.caller.person]
+            players = self.players[follower.caller.person]
             players.remove(follower)
             if not players:
-                del self._players[follower.caller.person]
+                del self.players[follower.caller.person]
         self.drop(follower)
         self._holding.pop(follower, None)
         follower.outlet.forget(follower)
@@ -235,7 +230,7 @@ class Room:
 
     def sit(self, person: str) -> None:
         """A person has taken a seat: their streams get prompts from now on."""
-        for follower in self._players.get(person, ()):
+        for follower in self.players.get(person, ()):
             follower.seated = True
 
     def drop(self, follower: Follower) -> None:
@@ -369,54 +364,6 @@ class Room:
                 follower.outlet.release(follower, self.version)
                 if not follower.held:
                     del self._holding[follower]
-
-    # --- Prompts
-
-    def prompts(self, version: int, prompts: Iterable[tuple[str, bytes]]) -> None:
-        """Decisions that the commit of ``version`` opened for persons: shown once it is."""
-        if version in self._prompted:
-            return
-        self._prompted.append(version)
-        self._show_later(version, prompts)
-
-    def _show_later(self, version: int, prompts: Iterable[tuple[str | Follower, bytes]]) -> None:
-        self._prompts.setdefault(version, []).extend(prompts)
-        self._show_prompts()
-        if len(self._prompts) > BUFFER:
-            del self._prompts[min(self._prompts)]
-
-    def _show_prompts(self) -> None:
-        for version in sorted(version for version in self._prompts if version <= self.version):
-            for whose, prompt in self._prompts.pop(version):
-                data = frames.field(frames.PROMPT, prompt)
-                for follower in self._players.get(whose, ()) if isinstance(whose, str) else (whose,):
-                    if follower.live:
-                        follower.outlet.push(follower, data)
-
-    def ask_all(self) -> None:
-        """Asks for the open decisions of all who have a seat: what told of them may be lost."""
-        for follower in self.followers:
-            self.ask(follower)
-
-    def ask(self, follower: Follower) -> None:
-        """Asks for the open decision of a follower who has a seat, and shows it on that stream."""
-        if follower.plays and follower.seated and follower not in self._asking:
-            self._asking[follower] = self._loop.create_task(self._ask(follower), name="room-ask")
-
-    async def _ask(self, follower: Follower) -> None:
-        try:
-            for _ in range(ASK_AGAIN):
-                answer = await self._upstream.legal(self.table, follower.caller.person, self.version)
-                if answer.version < self.version:
-                    continue  # what came meanwhile may have changed it
-                if answer.prompt.prompt_id and follower in self.followers:
-                    self._show_later(answer.version, [(follower, answer.prompt.SerializeToString())])
-                return
-        except Failure as failure:
-            if failure.reason != Code.NOT_SEATED:
-                log.info("prompt_not_asked", table=self.table, cause=str(failure))
-        finally:
-            del self._asking[follower]
 
 
 def _seen(task: asyncio.Task[None]) -> None:

@@ -98,7 +98,7 @@ class Rooms:
         for commit in answer.commits:
             room.take(commit)
         if answer.prompts:
-            room.prompts(answer.version, [(one.person, one.prompt) for one in answer.prompts])
+            room.decisions.told(answer.version, [(one.person, one.prompt) for one in answer.prompts])
 
     # --- NATS
 
@@ -192,4 +192,4 @@ def _take_prompts(room: Room, data: bytes) -> None:
     except DecodeError:
         log.warning("no_prompts", table=room.table, size_bytes=len(data))
         return
-    room.prompts(message.version, [(one.person, one.prompt) for one in message.prompts])
+    room.decisions.told(message.version, [(one.person, one.prompt) for one in message.prompts])

@@ -154,7 +154,7 @@ class Stream:
         if self.follows.get(room.table) is follower and not caller.bots:
             follower.entered = True
             hub.presence.enter(caller.person, room.table, seated=follower.seated)
-            room.ask(follower)
+            room.decisions.ask(follower)
 
     def unfollow(self, follower: Follower, how: presence_pb2.Status.ValueType = presence.CLOSED) -> None:
         """Follows a table no more."""
@@ -196,7 +196,7 @@ class Stream:
                     log.info("still_behind", table=follower.room.table, cause=str(failure))
                     await asyncio.sleep(RETRY_S)
                 else:
-                    follower.room.ask(follower)
+                    follower.room.decisions.ask(follower)
         finally:
             self._catching_up = None
 

@@ -79,15 +79,12 @@ async def stack(
     """A table service and a gateway before it."""
     shared = {"port": 0, "nats_url": nats_url, "drain_s": 10, "reflection": False}
     tables = TableSettings(database_url=database_url, **{**shared, "dev": True, "open_tables": 1000, **(table or {})})
-    async with (
-        app.running(TableService(tables)) as table_app,
-        gateway(table_app, nats_url, **settings) as (gateway_app, service),
-    ):
-        yield Stack(table_app, gateway_app, service)
+    async with app.running(TableService(tables)) as table_app, gateway(table_app, nats_url, **settings) as stack:
+        yield stack
 
 
 @asynccontextmanager
-async def gateway(table: app.App, nats_url: str, **settings: Any) -> AsyncIterator[tuple[app.App, GatewayService]]:
+async def gateway(table: app.App, nats_url: str, **settings: Any) -> AsyncIterator[Stack]:
     """A gateway before a table service that runs."""
     given: dict[str, Any] = {
         "port": 0,
@@ -104,7 +101,7 @@ async def gateway(table: app.App, nats_url: str, **settings: Any) -> AsyncIterat
     service = GatewayService(GatewaySettings(**{**given, **settings}))
     async with app.running(service) as running:
         await running.bus.wait_connected(WITHIN_S)
-        yield running, service
+        yield Stack(table, running, service)
 
 
 class Client:

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.services.conftest import MakeDatabase
-from tests.services.gateway.calling import Client, Stack, stack
+from tests.services.gateway.calling import Client, Stack, game, stack
+from tests.services.gateway.refusing import Game
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +38,13 @@ async def viewer(running: Stack, unique: str) -> AsyncIterator[Client]:
     """Somebody signed in, without a seat."""
     async with running.client(f"oidc:vic-{unique}", guest=False) as client:
         yield client
+
+
+@pytest.fixture
+async def begun(running: Stack, ann: Client, bob: Client) -> Game:
+    """A game whose stream has heard everything."""
+    table = await game(ann, bob, edition="rugpull")
+    stream = ann.play()
+    await stream.follow(table)
+    await stream.next("prompt")
+    return Game(table, ann, bob, stream)

@@ -1,0 +1,102 @@
+"""Open decisions at a followed table: told by the table with the commit that opened them, or asked for.
+
+A decision is shown behind its commit, to all streams of its person that follow the table. Whoever comes, comes back or
+may have missed one has it asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from omnipoly.rules.codes import Code
+from omnipoly.runtime import logging
+from omnipoly.runtime.failures import Failure
+
+from . import frames
+
+if TYPE_CHECKING:
+    from .outlet import Follower
+    from .room import Room
+    from .upstream import Upstream
+
+log = logging.get(__name__)
+
+KEPT = 256
+"""Versions whose decisions may wait for their commit."""
+HEARD = 64
+"""Versions remembered, so that what is both answered and published is shown once."""
+ASK_AGAIN = 8
+"""How often a decision is asked for while others overtake the answer; whatever overtakes it tells of its own."""
+
+
+class Decisions:
+    """Decisions at one table."""
+
+    def __init__(self, room: Room, upstream: Upstream) -> None:
+        self.waiting: dict[int, list[tuple[str | Follower, bytes]]] = {}
+        """To be shown once a version is: each with its person, or with the one stream that asked."""
+        self._room = room
+        self._upstream = upstream
+        self._heard: deque[int] = deque(maxlen=HEARD)
+        self._asking: dict[Follower, asyncio.Task[None]] = {}
+
+    def close(self) -> None:
+        """Ends what is under way."""
+        for task in self._asking.values():
+            task.cancel()
+
+    def forget(self) -> None:
+        """Nothing told so far holds any more."""
+        self.waiting.clear()
+        self._heard.clear()
+
+    def told(self, version: int, prompts: Iterable[tuple[str, bytes]]) -> None:
+        """What the commit of ``version`` opened, by person: shown once it is."""
+        if version not in self._heard:
+            self._heard.append(version)
+            self._wait(version, prompts)
+
+    def show(self) -> None:
+        """Shows what is no longer to wait."""
+        for version in sorted(version for version in self.waiting if version <= self._room.version):
+            for whose, prompt in self.waiting.pop(version):
+                data = frames.field(frames.PROMPT, prompt)
+                for follower in self._room.players.get(whose, ()) if isinstance(whose, str) else (whose,):
+                    if follower.live:
+                        follower.outlet.push(follower, data)
+
+    def ask_all(self) -> None:
+        """Asks for everybody's: what told of them may be lost."""
+        for follower in self._room.followers:
+            self.ask(follower)
+
+    def ask(self, follower: Follower) -> None:
+        """Asks for the decision of a follower who has a seat, and shows it on that stream."""
+        if follower.plays and follower.seated and follower not in self._asking:
+            task = asyncio.get_running_loop().create_task(self._ask(follower), name="room-ask")
+            self._asking[follower] = task
+
+    async def _ask(self, follower: Follower) -> None:
+        room = self._room
+        try:
+            for _ in range(ASK_AGAIN):
+                answer = await self._upstream.legal(room.table, follower.caller.person, room.version)
+                if answer.version < room.version:
+                    continue  # what came meanwhile may have changed it
+                if answer.prompt.prompt_id and follower in room.followers:
+                    self._wait(answer.version, [(follower, answer.prompt.SerializeToString())])
+                return
+        except Failure as failure:
+            if failure.reason != Code.NOT_SEATED:
+                log.info("prompt_not_asked", table=room.table, cause=str(failure))
+        finally:
+            del self._asking[follower]
+
+    def _wait(self, version: int, prompts: Iterable[tuple[str | Follower, bytes]]) -> None:
+        self.waiting.setdefault(version, []).extend(prompts)
+        self.show()
+        if len(self.waiting) > KEPT:
+            del self.waiting[min(self.waiting)]

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from omnipoly.rules import actions as act
+from omnipoly.runtime.failures import Failure, from_status
+from omnipoly.wire.gen.gateway.v1 import lobby_pb2
+from omnipolyd.gateway import playing
+from omnipolyd.gateway.callers import Caller
+from omnipolyd.gateway.config import GatewaySettings
+from omnipolyd.gateway.limits import Limits
+from omnipolyd.gateway.tokens import Claims
+from tests.services.conftest import MakeDatabase
+from tests.services.gateway.calling import Client, Stack, game, gateway, retry_after_ms, stack
+from tests.services.waiting import eventually
+
+
+def caller(person: str, *roles: str) -> Caller:
+    return Caller(Claims(person, "Somebody", False, roles, 2e9))
+
+
+async def test_a_bucket_of_commands() -> None:
+    limits = Limits(GatewaySettings(commands_per_second=20, commands_burst=40))
+    ann, bob = caller("ann"), caller("bob")
+    for _ in range(40):
+        limits.command(ann)
+    with pytest.raises(Failure) as caught:
+        limits.command(ann)
+    failure = caught.value
+    assert (failure.status, failure.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "rate_limited")
+    assert failure.sentence == "Too many requests; wait a moment."
+    assert failure.retry_after_s is not None
+    assert 0 < failure.retry_after_s <= 1 / 20
+    # Somebody else, and the platform's bots, have nothing to do with it.
+    limits.command(bob)
+    bots = caller("service:bots", "bots")
+    for _ in range(1000):
+        limits.command(bots)
+    # It fills again, up to the burst and no further.
+    limits._persons["ann"].at -= 1
+    for _ in range(20):
+        limits.command(ann)
+    limits._persons["ann"].at -= 1000
+    for _ in range(40):
+        limits.command(ann)
+    with pytest.raises(Failure, match="Too many requests"):
+        limits.command(ann)
+
+
+async def test_persons_are_forgotten() -> None:
+    limits = Limits(GatewaySettings())
+    limits.command(caller("ann"))
+    limits.open_stream(caller("bob"))
+    for person in limits._persons.values():
+        person.at -= 120
+    limits._swept -= 120
+    limits.command(caller("cay"))
+    assert set(limits._persons) == {"bob", "cay"}
+    limits.close_stream(caller("bob"))
+
+
+@pytest.fixture
+async def strict(running: Stack, nats_url: str):
+    limits = {"commands_per_second": 1, "commands_burst": 5, "streams_per_identity": 2, "followed_tables": 2}
+    async with gateway(running.table, nats_url, **limits) as strict:
+        yield strict
+
+
+async def test_too_many_commands_on_a_stream_and_in_plain_calls(
+    strict: Stack, ann: Client, bob: Client, unique: str
+) -> None:
+    table = await game(ann, bob)
+    async with strict.client(f"guest:ann-{unique}") as hasty:
+        stream = hasty.play()
+        answers = [await stream.act(table, act.EndTurn()) for _ in range(6)]
+        assert [from_status(answer.status).reason for answer in answers] == ["not_your_turn"] * 5 + ["rate_limited"]
+        assert 0 < retry_after_ms(answers[-1].status) <= 1000
+        with pytest.raises(Failure) as caught:
+            await hasty.act(table, act.Roll())
+        assert (caught.value.reason, caught.value.status) == ("rate_limited", grpc.StatusCode.RESOURCE_EXHAUSTED)
+        assert caught.value.retry_after_s
+        with pytest.raises(Failure, match="Too many requests"):
+            await hasty.call("Lobby/ListTables", lobby_pb2.ListTablesRequest())
+    assert (await ann.view(table)).version == 3
+
+
+async def test_so_many_streams_a_person(strict: Stack, ann: Client, unique: str) -> None:
+    table = await ann.create()
+    async with strict.client(f"guest:ann-{unique}") as client:
+        streams = [client.play(), client.play()]
+        await eventually(lambda: len(strict.hub.streams) == 2)
+        for more in (client.play(), client.watch(table)):
+            failure = await more.ended()
+            assert failure is not None
+            assert (failure.reason, failure.status) == ("rate_limited", grpc.StatusCode.RESOURCE_EXHAUSTED)
+            assert failure.sentence == "One person has at most 2 streams."
+        # One that ends makes room.
+        streams[0].raw.cancel()
+        await eventually(lambda: len(strict.hub.streams) == 1)
+        again = client.watch(table)
+        await again.next("progress")
+        async with strict.client("service:bots", guest=False, roles=["bots"]) as bots:
+            many = [bots.play() for _ in range(10)]
+            await eventually(lambda: len(strict.hub.streams) == 12)
+            assert len(many) == 10
+
+
+async def test_so_many_tables_a_stream(strict: Stack, ann: Client, unique: str) -> None:
+    tables = [await ann.create() for _ in range(3)]
+    async with strict.client(f"guest:ann-{unique}") as client:
+        stream = client.play()
+        for table in tables[:2]:
+            await stream.follow(table)
+            await stream.next("progress")
+        await stream.follow(tables[2])
+        refused = await stream.next("refused")
+        assert refused.table == tables[2]
+        assert from_status(refused.status).sentence == "One stream follows at most 2 tables."
+        await stream.follow(tables[1])
+        await stream.next("progress")
+
+
+async def test_tables_a_person_may_have_open(nats_url: str, make_database: MakeDatabase) -> None:
+    url = await make_database("omnipolyd.table.migrations")
+    async with stack(url, nats_url, table={"open_tables": 2}) as small, small.client("guest:ann") as ann:
+        for _ in range(2):
+            await ann.create()
+        with pytest.raises(Failure) as caught:
+            await ann.create()
+        assert (caught.value.status, caught.value.reason) == (
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            "too_many_tables",
+        )
+
+
+async def test_a_stream_has_only_so_much_under_way(
+    running: Stack, ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(playing, "IN_FLIGHT", 2)
+    table = await ann.create()
+    stream = ann.play()
+    sent = [await stream.send_act(table, act.SetOptions(round_limit=n + 1)) for n in range(20)]
+    assert {(await stream.next("accepted")).command_id for _ in sent} == set(sent)
