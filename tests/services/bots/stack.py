@@ -56,7 +56,7 @@ def _bucket() -> str:
 
 def gateway_of(table: App, **settings: Any) -> GatewayService:
     """A gateway for a table service, not started."""
-    return GatewayService(GatewaySettings(table_addr=table.address, session_key=KEY, dev=True, **settings))
+    return GatewayService(GatewaySettings(**{"table_addr": table.address, "session_key": KEY, "dev": True, **settings}))
 
 
 def bots(of: Stack, **further: Any) -> BotsService:
