@@ -40,7 +40,10 @@ def default_options(game: Game) -> Options:
 
 
 def with_changes(game: Game, options: Options, changes: SetOptions) -> Options | None:
-    """The options with a host's changes, or ``None`` when one of them is not allowed in this edition."""
+    """The options with a host's changes, or ``None`` when one of them is not allowed in this edition.
+
+    Nor may a paid table have a round limit or takeovers (RUG-WIN).
+    """
     allowed = game.edition.options
     numbers = (
         (changes.start_cash, allowed.start_cash),
@@ -59,7 +62,7 @@ def with_changes(game: Game, options: Options, changes: SetOptions) -> Options |
     if any(value is not None and option is None for value, option in switches):
         return None
 
-    return Options(
+    changed = Options(
         start_cash=_or(changes.start_cash, options.start_cash),
         clock_s=_or(changes.clock_s, options.clock_s),
         round_limit=_or(changes.round_limit, options.round_limit),
@@ -70,6 +73,7 @@ def with_changes(game: Game, options: Options, changes: SetOptions) -> Options |
         viewers_take_bots=_or(changes.viewers_take_bots, options.viewers_take_bots),
         private=_or(changes.private, options.private),
     )
+    return None if changed.entry_fee and (changed.round_limit or changed.viewers_take_bots) else changed
 
 
 def _or(value: T | None, before: T) -> T:
@@ -131,10 +135,7 @@ def verify_set_options(s: State, person: str, action: SetOptions, now_ms: int) -
     if code is not None:
         return code
     options = with_changes(s.rules.game, s.options, action)
-    if options is None:
-        return Code.BAD_OPTION
-    # a paid table has no bots, no takeover and no round limit (RUG-WIN)
-    if options.entry_fee and (options.round_limit or options.viewers_take_bots or True in s.bot):
+    if options is None or (options.entry_fee and True in s.bot):
         return Code.BAD_OPTION
     return None
 
