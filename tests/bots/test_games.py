@@ -21,7 +21,7 @@ def test_games_of_bots_end_and_every_invariant_holds_after_each_action(edition: 
     for seed in range(3):
         played = table(edition, players, seed, check=True).play()
         assert played.why in {"last_standing", "round_limit", "time_limit"}
-        assert sorted(played.places)[0] == 1
+        assert min(played.places) == 1
         assert sorted(played.order) == list(range(players))
         assert (played.refused, played.cut) == (0, 0)
 

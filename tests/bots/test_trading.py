@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from typing import NamedTuple
 
@@ -104,7 +105,7 @@ def test_a_bot_offers_once_in_every_third_round(edition: str, players: int) -> N
             rounds[deal.proposer].append(deal.round)
         for of_one in rounds.values():
             assert len(set(of_one)) == len(of_one)
-            assert {(later - first) % trading.EVERY for first, later in zip(of_one, of_one[1:], strict=False)} <= {0}
+            assert {(later - first) % trading.EVERY for first, later in itertools.pairwise(of_one)} <= {0}
 
 
 @pytest.mark.parametrize(("edition", "players"), FOURS)
@@ -214,45 +215,45 @@ def test_one_offer_in_a_trade_round() -> None:
 # --- answering --------------------------------------------------------------------------------------------------------
 
 
-def _offered(give: Side, take: Side, edition: str = "tubbypoly", **given: object) -> tuple[State, Action | None]:
+def _offered(give: Side, take: Side, edition: str = "tubbypoly", **given: object) -> Action | None:
     """What bob, a bot, answers to an offer of ann's."""
     s = positions.table("ann", "bob", "cid", edition=edition, turn="ann", bots=("bob",), **given)
     s = positions.do(s, "ann", Offer(1, give, take))
-    return s, Bot(0).decide(s, 1)
+    return Bot(0).decide(s, 1)
 
 
 def test_it_accepts_what_is_worth_more_and_refuses_what_is_not() -> None:
     owns = {"ann": (6, 8), "bob": (9,)}
-    s, answer = _offered(Side(900), Side(fields=(9,)), owns=owns)
+    answer = _offered(Side(900), Side(fields=(9,)), owns=owns)
     assert answer == Accept(1)
-    s, answer = _offered(Side(130), Side(fields=(9,)), owns=owns)
+    answer = _offered(Side(130), Side(fields=(9,)), owns=owns)
     assert answer == Refuse(1)
-    s, answer = _offered(Side(fields=(6, 8)), Side(250), owns=owns)
+    answer = _offered(Side(fields=(6, 8)), Side(250), owns=owns)
     assert answer == Accept(1)
 
 
 def test_it_never_gives_a_lot_of_a_set_it_holds() -> None:
-    s, answer = _offered(Side(1400), Side(fields=(9,)), owns={"bob": (6, 8, 9)})
+    answer = _offered(Side(1400), Side(fields=(9,)), owns={"bob": (6, 8, 9)})
     assert answer == Refuse(1)
 
 
 def test_it_keeps_something_in_hand() -> None:
-    s, answer = _offered(Side(fields=(8,)), Side(290), owns={"ann": (8,), "bob": (6, 9)}, cash={"bob": 300})
+    answer = _offered(Side(fields=(8,)), Side(290), owns={"ann": (8,), "bob": (6, 9)}, cash={"bob": 300})
     assert answer == Refuse(1)
 
 
 def test_a_card_is_worth_the_bail() -> None:
     owns, held = {"bob": (9,)}, {"ann": ("jail_free_chest",)}
-    s, answer = _offered(Side(cards=("jail_free_chest",)), Side(20), owns=owns, held_cards=held)
+    answer = _offered(Side(cards=("jail_free_chest",)), Side(20), owns=owns, held_cards=held)
     assert answer == Accept(1)
-    s, answer = _offered(Side(cards=("jail_free_chest",)), Side(60), owns=owns, held_cards=held)
+    answer = _offered(Side(cards=("jail_free_chest",)), Side(60), owns=owns, held_cards=held)
     assert answer == Refuse(1)
 
 
 def test_an_offer_that_can_be_accepted_on_ones_own_turn_only_waits_for_it() -> None:
-    s, answer = _offered(Side(900), Side(fields=(9,)), edition="laspoly", owns={"ann": (6, 8), "bob": (9,)})
+    answer = _offered(Side(900), Side(fields=(9,)), edition="laspoly", owns={"ann": (6, 8), "bob": (9,)})
     assert answer is None
-    s, answer = _offered(Side(10), Side(fields=(9,)), edition="laspoly", owns={"ann": (6, 8), "bob": (9,)})
+    answer = _offered(Side(10), Side(fields=(9,)), edition="laspoly", owns={"ann": (6, 8), "bob": (9,)})
     assert answer == Refuse(1)
 
 
