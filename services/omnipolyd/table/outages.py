@@ -41,6 +41,7 @@ class Outages:
         self._beaten = self._beaten_wall = float("-inf")
         """When the last heartbeat was sent: by a clock that only moves on, and by the one that is decided by."""
         self._fresh = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._known: list[tuple[int, int]] = []
         """(from, to) in milliseconds, the oldest first; they do not overlap."""
         self._since_ms = _ms(datetime.now(UTC) - REMEMBERED)
@@ -67,6 +68,7 @@ class Outages:
     def forget(self) -> None:
         """The log has another history, with outages of its own; nothing is decided before the next heartbeat."""
         self._histories += 1
+        self._hurry.set()
         self._beaten = self._beaten_wall = float("-inf")
         self._known = []
         self._since_ms = _ms(datetime.now(UTC) - REMEMBERED)
@@ -86,7 +88,12 @@ class Outages:
     async def run(self) -> None:
         """Beat until cancelled."""
         while True:
-            await asyncio.sleep(PULSE_S)
+            try:
+                async with asyncio.timeout(PULSE_S):
+                    await self._hurry.wait()
+            except TimeoutError:
+                pass  # it is time
+            self._hurry.clear()
             try:
                 await self.beat()
             except FAULTS as error:

@@ -52,7 +52,7 @@ class Reader:
         if not heads:
             raise failure(Code.UNKNOWN_TABLE)
         rows = await _asked(lambda: self._store.commits(table_id, after, limit), waits_s)
-        response = pb.CommitsResponse(version=heads[0].version, epoch=heads[0].epoch, commits=_page(rows))
+        response = pb.CommitsResponse(version=heads[0].version, epoch=heads[0].epoch, commits=_page(rows, PAGE_BYTES))
         if response.commits:
             # the head may have moved between the two queries
             response.version = max(response.version, after + len(response.commits))
@@ -135,7 +135,7 @@ async def _asked(query: Callable[[], Awaitable[T]], waits_s: float) -> T:
         raise failures.unavailable("The log cannot be reached; try again.") from None
 
 
-def _page(rows: list[bytes], room: int = PAGE_BYTES) -> list[bytes]:
+def _page(rows: list[bytes], room: int) -> list[bytes]:
     """The first rows that fit, at least one."""
     fits = 0
     for row in rows:
