@@ -119,6 +119,8 @@ class Stream:
                     error = ended
                     return
                 await self._pause(max(backoff.pause_s(ended.retry_after_s), self._until_renewal_s()))
+        except grpc.aio.UsageError:
+            error = Refused("unavailable", "The connection is closed.", status=grpc.StatusCode.UNAVAILABLE)
         except Malformed as malformed:
             error = Refused("bad_request", f"What the server sends cannot be read: {malformed.sentence}.")
         except Exception as fault:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
 import grpc.aio
 import pytest
+from pydantic import SecretStr
 
-from omnipoly.client import Client, Play, Session, TableReplica, exports, verify
+from omnipoly.client import Client, Play, Session, TableReplica, Watch, exports, verify
 from omnipoly.client.happenings import Happened
 from omnipoly.editions import loader
 from omnipoly.rules import actions as act
@@ -18,8 +19,9 @@ from omnipoly.rules.state import Phase
 from omnipoly.runtime.app import running
 from omnipoly.wire.commits import Commit
 from omnipoly.wire.gen.bots.v1 import bots_pb2, bots_pb2_grpc
-from omnipoly.wire.gen.table.v1 import table_pb2, table_pb2_grpc
-from tests.services.bots.stack import Stack, bots, stack
+from omnipolyd.bots import ideas
+from omnipolyd.gateway import tokens
+from tests.services.bots.stack import KEY, Stack, bots, stack
 from tests.services.conftest import MakeDatabase
 from tests.services.waiting import eventually
 
@@ -47,7 +49,12 @@ async def opened(session: Session, edition: str, *, seats: int = 4, rounds: int 
     return table
 
 
-async def until(play: Play, replica: TableReplica, holds: Callable[[TableReplica], bool]) -> None:
+def issue(key: SecretStr, person: str, name: str) -> str:
+    """A token of somebody signed in."""
+    return tokens.issue(key.get_secret_value(), person, name, lifetime_s=600)
+
+
+async def until(play: Play | Watch, replica: TableReplica, holds: Callable[[TableReplica], bool]) -> None:
     """Until something holds of a replica."""
     feed = aiter(play)
     async with asyncio.timeout(60):
@@ -170,41 +177,42 @@ async def test_bots_stand_still_and_go_on_as_the_operator_says(platform: Stack, 
 async def test_a_bot_plays_on_for_a_person_and_rests_while_the_table_stands_still(
     platform: Stack, client: Client
 ) -> None:
-    """A table of two persons: one goes, the host hands the seat to a bot, then the host goes too."""
+    """A table of two persons: one goes, the host hands the seat to a bot, then the host goes too, and comes back."""
     ann, bob = await client.sign_in_guest("Ann"), await client.sign_in_guest("Bob")
     service = bots(platform)
     async with AsyncExitStack() as up:
         await up.enter_async_context(running(service))
-        channel = await up.enter_async_context(grpc.aio.insecure_channel(platform.table.address))
-        presence = reporter(table_pb2_grpc.TableServiceStub(channel))
         table = await ann.lobby.create("rugpull", options=act.SetOptions(round_limit=30))
         await bob.lobby.join(table)
-        await ann.lobby.start(table)
-        play = await up.enter_async_context(ann.play())
-        replica = await play.follow(table)
-        assert not service.tables
-        await presence(table, bob.person, table_pb2.PersonPresence.STATUS_CLOSED)
-        await until(play, replica, lambda seen: bool(seen.state.away[1]))
-        await play.act(table, act.ReplaceWithBot(1))
-        while replica.state.turn == 0 and replica.state.prompt[0]:
-            await play.act(table, act.Roll() if replica.state.phase is Phase.THROW else _closing(replica))
-        # It is the bot's turn, and the bot takes it.
-        await until(play, replica, lambda seen: seen.state.turn == 0 or bool(seen.state.prompt[0]))
-        assert set(service.tables) == {table}
-        decisions = service.decisions
-        assert decisions
-        await presence(table, ann.person, table_pb2.PersonPresence.STATUS_CLOSED)
-        await until(play, replica, lambda seen: bool(seen.state.paused_ms))
-        version, resting = replica.version, service.decisions
-        await presence(table, ann.person, table_pb2.PersonPresence.STATUS_CONNECTED)
-        await until(play, replica, lambda seen: not seen.state.paused_ms)
-        assert replica.version >= version + 1
-        assert service.decisions >= resting
+        eye = await up.enter_async_context(client.with_token(issue(KEY, "oidc:eye", "Eye")).watch(table))
+        replica = await eye.replica()
+        async with bob.play() as bobs:
+            await bobs.follow(table)
+            await ann.lobby.start(table)
+        async with ann.play() as play:
+            own = await play.follow(table)
+            await until(eye, replica, lambda seen: bool(seen.state.away[1]))
+            assert not service.tables
+            await play.act(table, act.ReplaceWithBot(1))
+            while own.state.turn == 0 and own.state.prompt[0]:
+                await play.act(table, quickest(own))
+            # It is the bot's turn, and the bot takes it.
+            await until(eye, replica, lambda seen: seen.state.turn == 0 or bool(seen.state.prompt[0]))
+            assert set(service.tables) == {table}
+            assert service.decisions
+        await until(eye, replica, lambda seen: bool(seen.state.paused_ms))
+        assert ideas.rests(replica.state)
+        async with ann.play() as play:
+            await play.follow(table)
+            await until(eye, replica, lambda seen: not seen.state.paused_ms)
+        assert service.refused == 0
 
 
-def _closing(replica: TableReplica) -> act.Action:
+def quickest(replica: TableReplica) -> act.Action:
     """The quickest way on for whoever's turn it is."""
     match replica.state.phase:
+        case Phase.THROW:
+            return act.Roll()
         case Phase.LANDED:
             return act.Decline()
         case Phase.AUCTION:
@@ -212,19 +220,6 @@ def _closing(replica: TableReplica) -> act.Action:
         case Phase.DEBT:
             return act.Pay()
     return act.EndTurn()
-
-
-def reporter(stub: object) -> Callable[[str, str, int], Awaitable[None]]:
-    """Tells the table what presence would."""
-    revision = 0
-
-    async def report(table: str, person: str, status: int) -> None:
-        nonlocal revision
-        revision += 1
-        row = table_pb2.PersonPresence(person=person, status=status)  # type: ignore[arg-type]
-        await stub.Report(table_pb2.ReportRequest(table=table, revision=revision, persons=[row]))  # type: ignore[attr-defined]
-
-    return report
 
 
 async def test_a_bot_takes_its_time_to_think(platform: Stack, client: Client) -> None:
