@@ -241,8 +241,13 @@ async def running(service: Service, settings: ServiceSettings | None = None) -> 
         await app._down()
 
 
-async def run(factory: Callable[[S], Service], settings: S) -> int:
-    """Runs one service as this process until SIGTERM or SIGINT; the exit code. A second signal ends it at once."""
+async def run(
+    factory: Callable[[S], Service], settings: S, on_serving: Callable[[App], Awaitable[None]] | None = None
+) -> int:
+    """Runs one service as this process until SIGTERM or SIGINT; the exit code. A second signal ends it at once.
+
+    on_serving: awaited once it serves, by which whoever has started it may be told.
+    """
     logging.configure(settings.service_name, level=settings.log_level, form=settings.log_format)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -262,6 +267,8 @@ async def run(factory: Callable[[S], Service], settings: S) -> int:
     failed = False
     try:
         async with running(service, settings) as running_app:
+            if on_serving is not None:
+                await on_serving(running_app)
             watched = [asyncio.create_task(event.wait()) for event in (stop, running_app.failed)]
             await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
             for task in watched:
@@ -283,7 +290,11 @@ async def run(factory: Callable[[S], Service], settings: S) -> int:
     return EXIT_FORCED if failed else EXIT_OK
 
 
-def main(factory: Callable[[S], Service], settings_class: type[S]) -> int:
+def main(
+    factory: Callable[[S], Service],
+    settings_class: type[S],
+    on_serving: Callable[[App], Awaitable[None]] | None = None,
+) -> int:
     """What `omnipolyd serve SERVICE` does: reads the settings and runs; the exit code.
 
     0 stopped as asked, 1 could not start (one line on standard error), 70 forced.
@@ -292,7 +303,7 @@ def main(factory: Callable[[S], Service], settings_class: type[S]) -> int:
         settings = config.read_settings(settings_class)
     except StartError as error:
         return config.exit_with(error)
-    return asyncio.run(run(factory, settings))
+    return asyncio.run(run(factory, settings, on_serving))
 
 
 def _force(after_s: float) -> None:

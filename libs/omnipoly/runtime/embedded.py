@@ -70,6 +70,11 @@ class _Embedded:
             self._folder.release(remove=self._ephemeral)
             self._folder = None
 
+    def wait(self) -> None:
+        """Returns when the server has ended, asked or not; at once when it does not run."""
+        if (child := self._child) is not None:
+            child.process.wait()
+
     def kill(self) -> None:
         """Kills the server as a crash would, and keeps its folder: `start` brings it back at the same URL."""
         if self._child is not None:

@@ -17,7 +17,8 @@ names the revision and the one before and runs the SQL:
         run_sql(__file__)
 
 All revisions that are missing run in one transaction under a lock, so that two `omnipolyd migrate` at once do no harm
-and a failed one leaves nothing behind. The version stands in a table named after the package.
+and a failed one leaves nothing behind. The version stands in a table named after the package. To a database that has
+nothing yet the same SQL is given without alembic, whose import alone takes longer than the rest of the first start.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ if TYPE_CHECKING:
 log = logging.get(__name__)
 
 LOCK = 0x6F6D6E69  # "omni"
+
+EXISTS = "SELECT to_regclass($1) IS NOT NULL"
+VERSION_TABLE = (
+    'CREATE TABLE "{table}" (version_num VARCHAR(32) NOT NULL, CONSTRAINT "{table}_pkc" PRIMARY KEY (version_num))'
+)
 
 _one_at_a_time = threading.Lock()
 
@@ -75,11 +81,31 @@ async def migrate(url: str, package: str, target: str = "head") -> list[str]:
     known = revisions(package)
     before = await version(url, package)
     _refuse_newer(before, known, package)
-    await asyncio.to_thread(_upgrade, url, package, target)
+    if before or target != "head" or not await _create(url, package):
+        await asyncio.to_thread(_upgrade, url, package, target)
     after = await version(url, package)
     ran = [number for number in known if before < number <= after]
     log.info("schema_migrated", package=package, before=before or "empty", after=after, ran=ran)
     return ran
+
+
+async def _create(url: str, package: str) -> bool:
+    """Gives an empty database all revisions, and the version table as alembic keeps it; False: it is not empty now."""
+    table = version_table(package)
+    known = revisions(package)
+    connection = await _connect(url)
+    try:
+        async with connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+            if await connection.fetchval(EXISTS, table):
+                return False
+            for script in sorted(_versions(package).glob("[0-9]*.sql")):
+                await connection.execute(script.read_text("utf-8"))
+            await connection.execute(VERSION_TABLE.format(table=table))
+            await connection.execute(f'INSERT INTO "{table}" VALUES ($1)', known[-1])  # noqa: S608 - our name
+    finally:
+        await connection.close()
+    return True
 
 
 def _upgrade(url: str, package: str, target: str) -> None:
@@ -114,13 +140,10 @@ def _upgrade(url: str, package: str, target: str) -> None:
 
 async def version(url: str, package: str) -> str:
     """The revision a database is at; empty for one without this package's schema. Raises `DatabaseUnreachable`."""
-    try:
-        connection = await asyncpg.connect(url, timeout=database.CONNECT_S, target_session_attrs="read-write")
-    except database.CANNOT_CONNECT as error:
-        raise database.unreachable(url, error) from None
+    connection = await _connect(url)
     try:
         table = version_table(package)
-        if not await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", table):
+        if not await connection.fetchval(EXISTS, table):
             return ""
         return str(await connection.fetchval(f'SELECT version_num FROM "{table}"') or "")  # noqa: S608 - our name
     finally:
@@ -138,6 +161,13 @@ async def check_schema(url: str, package: str) -> None:
     if found != known[-1]:
         state = f"is at {found}" if found else "is empty"
         raise SchemaError(f"the database {state}, this program needs {known[-1]}: run omnipolyd migrate")
+
+
+async def _connect(url: str) -> Any:
+    try:
+        return await asyncpg.connect(url, timeout=database.CONNECT_S, target_session_attrs="read-write")
+    except database.CANNOT_CONNECT as error:
+        raise database.unreachable(url, error) from None
 
 
 def run_sql(script: str) -> None:

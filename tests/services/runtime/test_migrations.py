@@ -8,6 +8,18 @@ import pytest
 from omnipoly.runtime import migrations
 from omnipoly.runtime.errors import DatabaseUnreachable, SchemaError
 
+SCHEMA = """
+SELECT 'column' AS kind, table_name::text AS name, concat_ws(' ', column_name, ordinal_position, data_type,
+       character_maximum_length, is_nullable, column_default) AS what
+  FROM information_schema.columns WHERE table_schema = 'public'
+UNION ALL SELECT 'constraint', conname::text, pg_get_constraintdef(oid) FROM pg_constraint
+           WHERE connamespace = 'public'::regnamespace
+UNION ALL SELECT 'index', indexname::text, indexdef FROM pg_indexes WHERE schemaname = 'public'
+UNION ALL SELECT 'function', proname::text, pg_get_functiondef(oid) FROM pg_proc
+           WHERE pronamespace = 'public'::regnamespace
+UNION ALL SELECT 'version', 'version', version_num FROM tests_services_runtime_example_migrations
+ORDER BY 1, 2, 3
+"""
 PACKAGE = "tests.services.runtime.example_migrations"
 
 
@@ -19,11 +31,28 @@ async def _value(url: str, sql: str) -> object:
         await connection.close()
 
 
+async def _schema(url: str) -> list[asyncpg.Record]:
+    """Tables, columns, constraints, indexes and functions, and the version."""
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetch(SCHEMA)
+    finally:
+        await connection.close()
+
+
 async def test_from_empty(database_url: str) -> None:
     assert await migrations.migrate(database_url, PACKAGE) == ["0001", "0002"]
     assert await _value(database_url, "SELECT example_double(21)") == 42
     await migrations.check_schema(database_url, PACKAGE)
     assert await migrations.migrate(database_url, PACKAGE) == []
+
+
+async def test_a_new_database_is_as_if_it_had_been_migrated_step_by_step(make_database) -> None:
+    new, stepwise = await make_database(), await make_database()
+    await migrations.migrate(new, PACKAGE)
+    for number in migrations.revisions(PACKAGE):
+        await migrations.migrate(stepwise, PACKAGE, number)
+    assert await _schema(new) == await _schema(stepwise)
 
 
 async def test_from_the_previous_revision(database_url: str) -> None:

@@ -1,0 +1,242 @@
+"""One run of `up`: all of it, up in order and down in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import typer
+
+from omnipoly.runtime.errors import ConfigError, StartError
+
+from . import entry, process
+from .folder import DataFolder
+from .following import follow
+from .options import DEFAULT_FOLDER, Options
+from .plan import Instance, own_environment, plan
+from .ports import Ports
+from .process import ServiceProcess, Started
+from .servers import Servers
+
+EXIT_OK = 0
+EXIT_FORCED = 70
+
+
+class Up:
+    """The servers and processes of one run."""
+
+    def __init__(self, options: Options, folder: DataFolder, tell: Callable[[str], None]) -> None:
+        """tell: is given lines for the operator."""
+        self.options = options
+        self.folder = folder
+        self.processes: list[ServiceProcess] = []
+        self.migrated = ""
+        """What was migrated, as a list in words; empty: nothing had to be."""
+        self._tell = tell
+        self._ports = Ports()
+        self._making = process.context()
+        self._preparing: Started | None = None
+        self._servers = Servers(options, folder, tell)
+        self._following: asyncio.Task[None] | None = None
+
+    @property
+    def gateways(self) -> list[str]:
+        """host:port of each gateway."""
+        return [one.instance.address for one in self.processes if one.instance.role.name == "gateway"]
+
+    @property
+    def embedded(self) -> list[str]:
+        """The servers that run here."""
+        return self._servers.embedded
+
+    async def start(self) -> None:
+        """Returns once every process serves. Raises `StartError`; `stop` is to be called in any case."""
+        process.begin(self._making)
+        self._servers.begin()
+        instances = plan(
+            self.options,
+            self._ports,
+            session_key_file=self.folder.session_key(),
+            environment=own_environment(),
+        )
+        await self._prepare(instances)
+        urls = {"OMNIPOLY_DATABASE_URL": self._servers.database_url, "OMNIPOLY_NATS_URL": self._servers.nats_url}
+        for instance in instances:
+            told = instance._replace(environment=instance.environment | urls)
+            self.processes.append(ServiceProcess(told, self._making, self.folder.log(instance.name), self._tell))
+        if self.options.verbose:
+            logs = [one.log for one in self.processes]
+            self._following = asyncio.create_task(follow(logs, partial(typer.echo, err=True)))
+        self._ports.share()
+        for one in self.processes:
+            one.launch()
+        await _all(one.serving() for one in self.processes)
+        self._servers.keep()
+        for one in self.processes:
+            one.keep()
+
+    async def stop(self) -> None:
+        """Stops the processes, those first that rely on the others, then the servers."""
+        by_tier = sorted(self.processes, key=lambda one: -one.instance.role.tier)
+        for _, tier in groupby(by_tier, lambda one: one.instance.role.tier):
+            await asyncio.gather(*(one.stop() for one in tier))
+        if self._preparing is not None:
+            self._preparing.signal(signal.SIGTERM)
+            await self._preparing.ended
+        await self._servers.stop()
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
+        self._ports.close()
+        await asyncio.to_thread(process.end)
+
+    def kill(self) -> None:
+        """Ends the processes at once; `stop` then finds them gone."""
+        for one in self.processes:
+            one.kill()
+
+    def facts(self) -> dict[str, object]:
+        """What a program that has started `up` wants to know."""
+        return {
+            "gateway": self.gateways[0] if self.gateways else "",
+            "gateways": self.gateways,
+            "pid": os.getpid(),
+            "data": str(self.folder.path),
+            "services": {one.instance.name: one.instance.address for one in self.processes},
+        }
+
+    async def _prepare(self, instances: list[Instance]) -> None:
+        """Settings, while the servers start; then the schema."""
+        environments = {one.role.name: one.environment for one in instances}
+        log = self.folder.log("prepare")
+        arguments = (str(log), environments)
+        self._preparing = preparing = Started(self._making, entry.prepare, arguments, talk=True)
+        await self._expect(entry.READABLE)
+        await self._servers.started()
+        preparing.connection.send(self._servers.database_url)
+        self.migrated = await self._expect(entry.MIGRATED)
+
+    async def _expect(self, word: str) -> str:
+        assert self._preparing is not None
+        said = await self._preparing.word()
+        if isinstance(said, tuple) and said[0] == word:
+            return str(said[1])
+        if isinstance(said, tuple) and said[0] == entry.REFUSED:
+            raise StartError(str(said[1]))
+        raise StartError(f"the settings and the schema could not be looked at; see {self.folder.log('prepare')}")
+
+
+def up(options: Options) -> int:
+    """Runs until SIGINT, SIGTERM or SIGHUP; the exit code. Raises `StartError` when it cannot start."""
+    options.check()
+    ready = _ready_file(options)
+    data = options.data if options.data is not None or options.ephemeral else DEFAULT_FOLDER
+    folder = DataFolder(data, ephemeral=options.ephemeral)
+    try:
+        return asyncio.run(_run(options, folder, ready))
+    finally:
+        folder.release()
+
+
+async def _run(options: Options, folder: DataFolder, ready: int | None) -> int:
+    loop = asyncio.get_running_loop()
+    running = Up(options, folder, _tell)
+    asked = asyncio.Event()
+    forced = False
+
+    def ask() -> None:
+        nonlocal forced
+        if asked.is_set():
+            forced = True
+            _tell("stopping at once")
+            running.kill()
+        asked.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, ask)
+    if options.stop_with_stdin:
+        _on_end_of_stdin(loop, asked.set)
+
+    starting = asyncio.create_task(running.start(), name="start")
+    waiting = asyncio.create_task(asked.wait(), name="asked")
+    try:
+        await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+            _announce(running, ready)
+            await waiting
+    finally:
+        for task in (starting, waiting):
+            task.cancel()
+        await asyncio.gather(starting, waiting, return_exceptions=True)
+        await running.stop()
+    return EXIT_FORCED if forced else EXIT_OK
+
+
+def _announce(running: Up, ready: int | None) -> None:
+    """Says that everything serves, to people and to programs."""
+    options = running.options
+    say = partial(typer.echo, err=options.json)
+    version = importlib.metadata.version("omnipoly")
+    servers = "".join(f", {name}" for name in running.embedded)
+    say(f"Omnipoly {version}, {len(running.processes)} processes{servers}; data and logs in {running.folder.path}")
+    if running.migrated:
+        say(f"migrated: {running.migrated}")
+    if options.dev:
+        say("under --dev: clients set tables up and drive their clocks")
+    for gateway in running.gateways:
+        say(f"gateway listening on {gateway}")
+    line = json.dumps(running.facts())
+    if options.json:
+        typer.echo(line)
+    if ready is not None:
+        with os.fdopen(ready, "w", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+def _ready_file(options: Options) -> int | None:
+    """The descriptor of `--ready-fd`, kept from the processes. Raises `ConfigError` when there is none."""
+    if options.ready_fd is None:
+        return None
+    try:
+        os.set_inheritable(options.ready_fd, False)
+    except OSError as error:
+        raise ConfigError(f"--ready-fd {options.ready_fd}: {(error.strerror or str(error)).lower()}") from None
+    return options.ready_fd
+
+
+def _on_end_of_stdin(loop: asyncio.AbstractEventLoop, ended: Callable[[], None]) -> None:
+    stdin = sys.stdin.fileno()
+
+    def readable() -> None:
+        if not os.read(stdin, 4096):
+            loop.remove_reader(stdin)
+            ended()
+
+    try:
+        loop.add_reader(stdin, readable)
+    except PermissionError:
+        raise ConfigError("--stop-with-stdin: standard input is neither a pipe nor a terminal") from None
+
+
+def _tell(line: str) -> None:
+    typer.echo(f"omnipolyd: {line}", err=True)
+
+
+async def _all(waiting: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Waits for all of them; the first error ends the wait."""
+    tasks = [asyncio.create_task(one) for one in waiting]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
