@@ -7,7 +7,8 @@ import re
 import pytest
 
 from omnipoly.client import record
-from omnipoly.editions import loader, texts
+from omnipoly.editions import loader
+from omnipoly.editions.texts import Words
 from omnipoly.rules import engine, events
 from omnipoly.rules.actions import Side
 from omnipoly.rules.ring import Game
@@ -33,7 +34,7 @@ def test_payments_throws_and_cards_are_told_with_the_numbers_of_the_event(editio
             told = record.line(state, event)
             if isinstance(event, events.Paid):
                 assert told is not None
-                assert texts.money(log.game.edition.currency, event.amount) in told.text
+                assert Words(log.game.edition).money(event.amount) in told.text
                 for party in (event.payer, event.payee):
                     assert record.party(state, party).casefold() in told.text.casefold()
             elif isinstance(event, events.DiceThrown):
@@ -42,7 +43,7 @@ def test_payments_throws_and_cards_are_told_with_the_numbers_of_the_event(editio
             elif isinstance(event, events.CardDrawn):
                 card = state.rules.cards[state.rules.deck_numbers[event.deck]][event.card]
                 assert told is not None
-                assert texts.card_text(log.game.edition, state.rules.board, card) in told.text
+                assert Words(log.game.edition).card(state.rules.board, event.deck, card) in told.text
             elif isinstance(event, events.BidMade):
                 assert told is not None
                 assert str(event.amount) in told.text

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from omnipoly.editions import loader
 from omnipoly.editions.model import Edition
 from omnipoly.editions.problems import EditionError
-from omnipoly.editions.texts import card_text
+from omnipoly.editions.texts import Words
 from omnipoly.rules.ring import Game
 
 DATA = Path(loader.__file__).parent / "data"
@@ -52,9 +52,9 @@ def _holds(text: str) -> None:
 
 def _plays(edition: Edition) -> None:
     for ring in Game(edition).rings.values():
-        for deck in edition.decks.values():
-            for card in deck:
-                assert card_text(edition, ring.board, card)
+        for deck, cards in edition.decks.items():
+            for card in cards:
+                assert all(Words(edition, language).card(ring.board, deck, card) for language in edition.languages)
 
 
 @settings(max_examples=150)

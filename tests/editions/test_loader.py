@@ -190,3 +190,14 @@ def test_the_schema_describes_the_whole_file() -> None:
     assert {"Board", "Field", "Card", "Place", "Choices", "JailChoices", "OptionChoices", "Mode"} <= defined.keys()
     assert "open_timed" in defined["AuctionChoices"]["properties"]["kind"]["enum"]
     assert json.dumps(schema)
+
+
+def test_every_key_of_the_schema_is_described() -> None:
+    for name, definition in loader.schema()["$defs"].items():
+        for key, shown in definition["properties"].items():
+            assert shown["description"], f"{name}.{key}"
+
+
+def test_modes_of_a_file() -> None:
+    assert loader.modes(DATA / "globopoly.toml") == ("classic", "quick")
+    assert loader.modes(DATA / "laspoly.toml") == ("",)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from google.protobuf.message import Message
 
-from omnipoly.editions import loader, texts
+from omnipoly.editions import loader
 from omnipoly.editions.model import Edition, Place
+from omnipoly.editions.texts import Words
 from omnipoly.wire import editions
 
 ALL = pytest.mark.parametrize("name", loader.shipped())
@@ -90,7 +91,7 @@ def test_every_card_is_told_and_filled_in_for_each_ring(name: str) -> None:
     for board, ring in zip(edition.boards, message.boards, strict=True):
         told = [(text.deck, text.card, text.text) for text in ring.texts]
         assert told == [
-            (deck, card.id, texts.card_text(edition, board, card))
+            (deck, card.id, Words(edition).card(board, deck, card))
             for deck, cards in edition.decks.items()
             for card in cards
         ]

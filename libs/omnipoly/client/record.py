@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from omnipoly.editions import texts
+from omnipoly.editions.texts import Words
 from omnipoly.rules import events as e
 from omnipoly.rules.actions import Side
 from omnipoly.rules.events import Event, Reason, kind_of
@@ -71,12 +71,12 @@ def party(s: State, seat: int) -> str:
 
 def field(s: State, at: int) -> str:
     """A field's name; a street's with its set."""
-    return texts.field_name(s.rules.board, at)
+    return Words(s.rules.edition).field(s.rules.board, at)
 
 
 def money(s: State, amount: int) -> str:
     """An amount in the edition's currency."""
-    return texts.money(s.rules.edition.currency, amount)
+    return Words(s.rules.edition).money(amount)
 
 
 def person(s: State, who: str) -> str:
@@ -99,7 +99,7 @@ def side(s: State, given: Side) -> str:
 
 
 def _card(s: State, deck: int, card_id: str) -> str:
-    return texts.card_text(s.rules.edition, s.rules.board, s.rules.cards[deck][card_id])
+    return Words(s.rules.edition).card(s.rules.board, s.rules.deck_names[deck], s.rules.cards[deck][card_id])
 
 
 def _capital(text: str) -> str:

@@ -11,10 +11,12 @@ import hashlib
 import tomllib
 from importlib import resources
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from . import choices, explained, model
 from .checks import check
 from .choices import Choices
 from .model import Document, Edition, Mode
@@ -34,17 +36,21 @@ def load(source: str | Path, mode: str = "") -> Edition:
 
     Raises ``EditionError`` with everything that is wrong with the file, also when it cannot be read.
     """
+    return from_text(read_text(source), mode, source=str(source))
+
+
+def read_text(source: str | Path) -> str:
+    """The text of a file, as far as it can be an edition's. Raises ``EditionError`` when it cannot be read."""
     path = Path(source)
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
-        text = data.decode()
+        return data.decode()
     except OSError as error:
         problem = Problem("", f"cannot be read ({error.strerror or error})", "name a file that exists and may be read")
         raise EditionError(str(source), (problem,)) from error
     except ValueError as error:
         raise EditionError(str(source), (Problem("", str(error), "save the file as UTF-8"),)) from error
-    return from_text(text, mode, source=str(source))
 
 
 def from_text(text: str, mode: str = "", *, source: str = "edition") -> Edition:
@@ -73,9 +79,28 @@ def shipped() -> tuple[str, ...]:
     return tuple(names)
 
 
+def modes(source: str | Path) -> tuple[str, ...]:
+    """The modes of a file, the one that its id alone means first; a file without modes has one, "".
+
+    Raises ``EditionError``.
+    """
+    return tuple(_read(read_text(source), str(source)).modes)
+
+
 def schema() -> dict[str, Any]:
-    """JSON Schema of an edition's file, for editors that check while one writes."""
-    return msgspec.json.schema(Document)
+    """JSON Schema of an edition's file, for editors that check while one writes; what each key means is in it."""
+    whole = msgspec.json.schema(Document)
+    structs = {kind.__name__: kind for kind in (*_structs(choices), *_structs(model))}
+    for name, definition in whole["$defs"].items():
+        for key, meaning in explained.attributes(structs[name]).items():
+            text = " ".join((meaning.text, *(f"{variant}: {says}" for variant, says in meaning.variants.items())))
+            definition["properties"][key]["description"] = text
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "An edition of Omnipoly", **whole}
+
+
+def _structs(module: ModuleType) -> list[type[msgspec.Struct]]:
+    found = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
+    return [kind for kind in found if kind.__module__ == module.__name__]
 
 
 @functools.cache
@@ -187,4 +212,7 @@ def _choose(file: _File, text: str, mode: str, source: str) -> Edition:
         digest=hashlib.sha256(f"{text}\0{mode}".encode()).hexdigest(),
         text=text,
         mode=mode,
+        language=document.language,
+        currency_forms=document.currency_forms,
+        texts=document.texts,
     )

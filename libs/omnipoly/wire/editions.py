@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from omnipoly.editions import model, texts
+from omnipoly.editions import model
+from omnipoly.editions.texts import Words
 from omnipoly.wire.derive import Deriver
 from omnipoly.wire.gen.game.v1 import edition_pb2
 
@@ -59,7 +60,7 @@ def to_proto(edition: Edition, *, with_text: bool = False) -> edition_pb2.Editio
     for board, shown in zip(edition.boards, message.boards, strict=True):
         for deck, cards in edition.decks.items():
             for card in cards:
-                shown.texts.add(deck=deck, card=card.id, text=texts.card_text(edition, board, card))
+                shown.texts.add(deck=deck, card=card.id, text=Words(edition).card(board, deck, card))
     return message
 
 

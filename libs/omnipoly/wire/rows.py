@@ -22,8 +22,10 @@ FIELDS: dict[tuple[str, str], str] = {
 ENUMS: dict[str, type[enum.IntEnum]] = {"Away": Away, "Out": Out, "Phase": Phase}
 """What the engine keeps as plain ints, by the contract's enum."""
 
-ABSENT: frozenset[tuple[str, str]] = frozenset((("Board", "lone_groups"),))
-"""Attributes without a field: what only a check at load needs."""
+ABSENT: frozenset[tuple[str, str]] = frozenset(
+    (("Board", "lone_groups"), ("Edition", "currency_forms"), ("Edition", "language"), ("Edition", "texts"))
+)
+"""Attributes without a field: what only a check at load needs, and texts, of which a message has one language."""
 
 LONGEST: dict[tuple[str, str], int] = {
     ("AddBot", "name"): 40,

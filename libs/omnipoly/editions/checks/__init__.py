@@ -14,6 +14,7 @@ from .decks import check_decks
 from .options import check_options
 from .rules import check_rules
 from .table import check_table
+from .texts import check_texts
 
 
 def check(document: Document, modes: Mapping[str, Mode], problems: Problems) -> None:
@@ -40,6 +41,7 @@ def _mistakes(document: Document, mode: Mode) -> list[Problem]:
     check_options(mode, problems)
     check_boards(document, mode.rules, problems)
     check_decks(document, problems)
+    check_texts(document, problems)
     return problems.found
 
 

@@ -28,13 +28,14 @@ def check_decks(document: Document, problems: Problems) -> None:
         for card_id in [card_id for card_id, count in ids.items() if count > 1]:
             problems.add(place, f"{ids[card_id]} cards have the id {card_id}", "give each card an id of its own")
         for card in deck:
-            _card(f"{place}, card {card.id}", card, document.board, problems)
+            _card(f"{place}, card {card.id}", card, document, problems)
     _jail_free(document, problems)
     for board in document.board:
         _no_circle(board, document, problems)
 
 
-def _card(place: str, card: Card, boards: tuple[Board, ...], problems: Problems) -> None:
+def _card(place: str, card: Card, document: Document, problems: Problems) -> None:
+    boards = document.board
     check_text(place, "text", card.text, problems)
     found = effects(card)
     if len(found) != 1:
@@ -46,7 +47,7 @@ def _card(place: str, card: Card, boards: tuple[Board, ...], problems: Problems)
         problems.add(place, f"{effect} is 0", "write an amount")
     if card.repairs == (0, 0):
         problems.add(place, "repairs cost nothing", "write [per house, per hotel]")
-    if (mistake := text_mistake(card.text, effect)) is not None:
+    if (mistake := text_mistake(card.text, effect, document.language)) is not None:
         problems.add(place, *mistake)
     if card.advance is not None:
         _advance(place, card.advance, boards, problems)
