@@ -141,12 +141,17 @@ class Outlet:
         if self._waiter is not None:
             self._wake(self._waiter)
 
-    async def write_all(self, write: Callable[[bytes], Awaitable[Any]]) -> None:
-        """Writes until closed. Whatever ``write`` raises ends it."""
+    async def write_all(self, write: Callable[[bytes], Awaitable[Any]], sent: Counter) -> None:
+        """Writes until closed, and counts what was sent. Whatever ``write`` raises ends it."""
         queue = self.queue
         while True:
-            while queue:
-                await write(queue.popleft()[1])
+            count = 0
+            try:
+                while queue:
+                    await write(queue.popleft()[1])
+                    count += 1
+            finally:
+                sent.inc(count)
             if self._closing:
                 return
             if self.behind and self._idle is not None:

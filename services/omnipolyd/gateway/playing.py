@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from omnipoly.rules.codes import Code
-from omnipoly.runtime import failures, interceptors, refusals, tracing
+from omnipoly.runtime import failures, interceptors, metrics, refusals, tracing
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.server import EOF
 from omnipoly.wire import actions
@@ -35,6 +35,7 @@ class PlayStream(Stream):
 
     kind = "play"
     plays = True
+    sent = metrics.RPC_MSG_SENT.labels("bidi_stream", "omnipoly.gateway.v1.PlayService", "Play")
 
     async def read(self) -> None:
         """Takes requests until the client closes its half. Raises ``Failure`` for what is no request at all."""

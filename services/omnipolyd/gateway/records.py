@@ -21,7 +21,6 @@ from omnipoly.rules.ring import Game
 from omnipoly.runtime import logging, refusals
 from omnipoly.wire import commits
 from omnipoly.wire.gen.gateway.v1 import watch_pb2 as pb
-from omnipoly.wire.gen.table.v1 import table_pb2
 from omnipoly.wire.malformed import Malformed
 
 from . import checks
@@ -36,7 +35,6 @@ log = logging.get(__name__)
 
 KEPT_PLACES = 64
 KEPT_GAMES = 16
-LOG_PAGE = 200
 
 _TOKEN = re.compile(r"([0-9]{1,18})-([0-9]{1,6})")
 
@@ -94,17 +92,17 @@ class Records:
         """A page of lines, and where the next begins. Raises ``Failure``."""
         after, skip = _place(page_token)
         game = await self._game(table)
-        page = await self._upstream.commits(table, after, LOG_PAGE)
+        page = await self._upstream.tables.commits(table, after)
         state = self._places.pop((table, page.epoch, after), None)
         if state is None and after:
-            page = await self._upstream.commits(table, 0, LOG_PAGE)
+            page = await self._upstream.tables.commits(table, 0)
         reading = _Reading(state or engine.blank(game.first), after if state else 0, after, skip, size)
         try:
             while page.commits:
                 await asyncio.to_thread(_play, reading, list(page.commits), game)
                 if reading.full or reading.version >= page.version:
                     break
-                page = await self._upstream.commits(table, reading.version, LOG_PAGE)
+                page = await self._upstream.tables.commits(table, reading.version)
         except (Malformed, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             log.exception("record_not_told", table=table, version=reading.version, error=repr(error))
             raise refusals.failure(Code.TABLE_BROKEN, "This game's log cannot be told here.") from None
@@ -118,8 +116,7 @@ class Records:
         """The edition that a table is played with, as its log keeps it."""
         game = self._games.pop(table, None)
         if game is None:
-            request = table_pb2.ExportRequest(table=table, page_size=1)
-            first = table_pb2.ExportResponse.FromString(await self._upstream.ask("Export", table, request, 10.0))
+            first = await self._upstream.tables.export(table)
             try:
                 game = Game(loader.from_text(first.edition_text, first.edition.partition("/")[2]))
             except EditionError as error:

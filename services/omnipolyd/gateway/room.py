@@ -152,7 +152,7 @@ class Room:
                     return
                 epoch, before = self.epoch, self.version
                 try:
-                    page = await self._upstream.commits(self.table, before, MISSED)
+                    page = await self._upstream.tables.commits(self.table, before)
                 except Failure as failure:
                     log.info("gap_not_filled", table=self.table, cause=str(failure))
                 else:
@@ -286,7 +286,7 @@ class Room:
             return False
         if self._covers(version):
             return True
-        page = await self._upstream.commits(self.table, version, MISSED)
+        page = await self._upstream.tables.commits(self.table, version)
         missed = page.version - version
         if page.epoch != epoch or missed != len(page.commits):
             return False

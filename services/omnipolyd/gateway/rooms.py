@@ -17,6 +17,7 @@ from prometheus_client import Counter, Gauge
 
 from omnipoly.runtime import logging
 from omnipoly.runtime.failures import Failure
+from omnipoly.runtime.table_client import MOST_HEADS
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2
 
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.get(__name__)
 
-HEADS = 1000
-"""Tables asked for in one call."""
+HEADS_S = 2.0
 
 ROOMS = Gauge("omnipoly_gateway_rooms", "Tables followed here.")
 HEADS_FAILED = Counter("omnipoly_gateway_heads_failed_total", "Looks at the heads that failed.")
@@ -144,13 +144,13 @@ class Rooms:
                 pass
             self._hurry.clear()
             tables = list(self._rooms)
-            for first in range(0, len(tables), HEADS):
-                await self._look(tables[first : first + HEADS])
+            for first in range(0, len(tables), MOST_HEADS):
+                await self._look(tables[first : first + MOST_HEADS])
             self._progress()
 
     async def _look(self, tables: list[str]) -> None:
         try:
-            answer = await self._upstream.heads(tables)
+            answer = await self._upstream.tables.heads(tables, HEADS_S)
         except Failure as failure:
             HEADS_FAILED.inc()
             log.warning("heads_not_seen", tables=len(tables), cause=str(failure))

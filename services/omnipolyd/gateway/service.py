@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from omnipoly.runtime.app import Service
+from omnipoly.runtime.table_client import TableClient
 
 from . import servicer_dev, servicer_lobby, servicer_play, servicer_sessions, servicer_watch
 from .catalogue import Catalogue
@@ -37,7 +38,7 @@ class GatewayService(Service):
 
     async def start(self, app: App) -> None:
         settings, bus = self.settings, app.bus
-        tables = await app.peers(settings.table_addr)
+        tables = TableClient(await app.peers(settings.table_addr), key=app.instance)
         others = {
             name: await app.peers(getattr(settings, f"{name}_addr"))
             for name in ("auction", "trade")

@@ -50,6 +50,6 @@ class DevServicer:
         checks.table(request.table)
         checks.command_id(request.command_id)
         body.table, body.command_id = request.table, request.command_id
-        answer = response.FromString(await self._hub.upstream.ask(method, request.table, body, timeout_s))
+        answer = response.FromString(await self._hub.upstream.tables.call(request.table, method, body, timeout_s))
         self._hub.rooms.take(request.table, answer)
         return acting.without_prompts(answer)

@@ -76,7 +76,7 @@ class LobbyServicer:
         if request.HasField("options"):
             body.options.CopyFrom(request.options)
         body.timeout.FromMilliseconds(max(1, round(timeout_s * 1000)))
-        answer = await self._hub.upstream.ask("Open", f"{caller.person} {request.request_id}", body, timeout_s)
+        answer = await self._hub.upstream.tables.call(f"{caller.person} {request.request_id}", "Open", body, timeout_s)
         if not request.unseated:
             self._hub.called(caller, table_pb2.OpenResponse.FromString(answer).table, seated=True)
         return answer
@@ -107,4 +107,4 @@ class LobbyServicer:
             page_size=request.page_size,
             page_token=request.page_token,
         )
-        return await self._hub.upstream.ask("List", "list", body, timeout_s)
+        return await self._hub.upstream.tables.call("", "List", body, timeout_s)

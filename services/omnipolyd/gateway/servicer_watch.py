@@ -50,7 +50,7 @@ class WatchServicer:
         checks.page(request.page_size, limits.HISTORY_PAGE)
         await self._let_in(request, caller, timeout_s)
         body = table_pb2.CommitsRequest(table=request.table, after=request.after, page_size=request.page_size)
-        return await self._hub.upstream.ask("Commits", request.table, body, timeout_s)
+        return await self._hub.upstream.tables.call(request.table, "Commits", body, timeout_s)
 
     async def Record(self, request: pb.RecordRequest, caller: Caller, timeout_s: float) -> pb.RecordResponse:
         """A page of what happened, in sentences."""

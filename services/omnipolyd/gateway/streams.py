@@ -7,14 +7,14 @@ import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import Gauge
+from prometheus_client import Counter, Gauge
 
 from omnipoly.rules.codes import Code
 from omnipoly.runtime import failures, interceptors, logging, refusals
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 
-from . import frames, presence, tokens
+from . import door, frames, presence, tokens
 from .hub import watching_refused
 from .outlet import Follower, Outlet
 
@@ -41,6 +41,8 @@ class Stream:
 
     kind = ""
     plays = False
+    sent: Counter
+    """Messages sent on streams of this kind."""
 
     def __init__(self, hub: Hub, caller: Caller, context: Any) -> None:
         self._hub = hub
@@ -63,7 +65,8 @@ class Stream:
         expiry = self._loop.call_later(
             max(0.0, self.caller.claims.expires_s - time.time()), outlet.end, tokens.expired()
         )
-        writer = self._loop.create_task(outlet.write_all(self._context.write), name="stream-writer")
+        writing = outlet.write_all(door.uncounted(self._context).write, self.sent)
+        writer = self._loop.create_task(writing, name="stream-writer")
         writer.add_done_callback(self._ended)
         reader = None
         if reading is not None:

@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from omnipoly.runtime.peers import Peers
+    from omnipoly.runtime.table_client import TableClient
 
 log = logging.get(__name__)
 
-SERVICE = "/omnipoly.table.v1.TableService/"
-ACT = SERVICE + "Act"
 LOOKS = 8
 """Pictures, admissions and decisions asked of one table at once: its queue is short, and commands come first."""
 CLOSED_S = 5.0
@@ -65,26 +64,18 @@ WAYS: dict[str, _Way] = {
 class Upstream:
     """The services behind the gateway."""
 
-    def __init__(self, tables: Peers, others: dict[str, Peers]) -> None:
+    def __init__(self, tables: TableClient, others: dict[str, Peers]) -> None:
         """others: by name, ``auction`` and ``trade``, as far as they are configured."""
-        self._tables = tables
+        self.tables = tables
+        """What is asked without further ado: pages of commits, heads, lists. Each raises ``Failure``."""
         self._others = others
         self._closed_until = dict.fromkeys(others, 0.0)
         self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
-    async def ask(self, method: str, key: str, request: Message | bytes, timeout_s: float) -> bytes:
-        """Calls a method of the table service, by its short name, at the replica of ``key``; the answer's bytes.
-
-        Everything that is asked this way may be asked twice: reads change nothing, the rest has a command id. Raises
-        the table's ``Failure``, UNAVAILABLE, DEADLINE_EXCEEDED.
-        """
-        body = request if isinstance(request, bytes) else request.SerializeToString()
-        return await self._tables.call(key, SERVICE + method, body, timeout_s, resend=True)
-
     async def look(self, method: str, table: str, request: Message, timeout_s: float) -> bytes:
         """Calls a method that only looks at a table, few at a time, and waits where the table's queue is full.
 
-        Raises ``Failure`` as ``ask`` does.
+        Raises the table's ``Failure``, UNAVAILABLE, DEADLINE_EXCEEDED.
         """
         gate = self._gates.get(table)
         if gate is None:
@@ -100,7 +91,7 @@ class Upstream:
             while True:
                 left_s = until - asyncio.get_running_loop().time()
                 try:
-                    return await self.ask(method, table, body, left_s)
+                    return await self.tables.call(table, method, body, left_s)
                 except Failure as failure:
                     pause_s = (failure.retry_after_s or 0) * random.uniform(0.5, 1.5)
                     if failure.status is not grpc.StatusCode.RESOURCE_EXHAUSTED or not 0 < pause_s < left_s:
@@ -112,7 +103,7 @@ class Upstream:
     async def act(self, kind: str, table: str, body: bytes, timeout_s: float, traceparent: str = "") -> Any:
         """Carries a command, a serialized ``ActRequest``; the table's ``ActResponse``.
 
-        Raises ``Failure`` as ``ask`` does.
+        Raises ``Failure`` as ``look`` does.
         """
         way = WAYS.get(kind)
         if way is not None and way.service in self._others:
@@ -134,11 +125,7 @@ class Upstream:
                     return answer.act
                 timeout_s -= loop.time() - began
             ROUNDABOUT.labels(way.service).inc()
-        return table_pb2.ActResponse.FromString(
-            await self._tables.call(table, ACT, body, timeout_s, resend=True, traceparent=traceparent)
-        )
-
-    # --- Reads that the fan-out needs
+        return table_pb2.ActResponse.FromString(await self.tables.call(table, "Act", body, timeout_s, traceparent))
 
     async def read(self, table: str, at_least: int, timeout_s: float = 10.0) -> tuple[bytes, int, int]:
         """A table's picture: a serialized ``ReadResponse``, the version and the epoch it shows."""
@@ -146,16 +133,6 @@ class Upstream:
         data = await self.look("Read", table, request, timeout_s)
         view = table_pb2.ReadResponse.FromString(data).view
         return data, view.version, view.epoch
-
-    async def commits(self, table: str, after: int, most: int, timeout_s: float = 10.0) -> table_pb2.CommitsResponse:
-        """A page of a table's commits."""
-        request = table_pb2.CommitsRequest(table=table, after=after, page_size=most)
-        return table_pb2.CommitsResponse.FromString(await self.ask("Commits", table, request, timeout_s))
-
-    async def heads(self, tables: list[str], timeout_s: float = 2.0) -> table_pb2.HeadsResponse:
-        """The heads of up to 1000 tables."""
-        request = table_pb2.HeadsRequest(tables=tables)
-        return table_pb2.HeadsResponse.FromString(await self.ask("Heads", "heads", request, timeout_s))
 
     async def legal(self, table: str, person: str, at_least: int, timeout_s: float = 10.0) -> table_pb2.LegalResponse:
         """What a person's seat may do."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from omnipoly.runtime import metrics
+
 from . import presence
 from .streams import Stream
 
@@ -17,6 +19,7 @@ class WatchStream(Stream):
     """One viewer's stream."""
 
     kind = "watch"
+    sent = metrics.RPC_MSG_SENT.labels("server_stream", "omnipoly.gateway.v1.WatchService", "Watch")
 
     async def begin(self, request: watch_pb2.WatchRequest) -> None:
         """Brings the viewer in. Raises ``Failure``, which ends the stream."""
