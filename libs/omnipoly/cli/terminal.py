@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -83,6 +84,8 @@ class Terminal:
         self._asked = asyncio.Event()
         """A decision is open and its choices are shown: what a script has ready is read then, and not before."""
         self._reminder: asyncio.TimerHandle | None = None
+        self._by_hand = sys.stdin.isatty()
+        """Somebody types, not a script."""
 
     async def run(self, feed: object) -> None:
         """Until the game is over, the table is gone, or the input ends."""
@@ -214,7 +217,7 @@ class Terminal:
         s, seat = self._replica.state, self.seat
         if seat < 0 or s.out[seat] != Out.IN:
             raise choosing.Unclear("you have no seat in this game")
-        if not sys.stdin.isatty():
+        if not self._by_hand:
             await self._asked.wait()
         action = choosing.parse(text, self._choices, s)
         prompt, self._shown = self._shown[0], (0, ())
@@ -240,10 +243,13 @@ class Terminal:
 async def _stdin() -> asyncio.StreamReader:
     """Standard input, line by line, without a thread that would hold up the end."""
     reader = asyncio.StreamReader()
+    # Our own descriptor: the loop closes what it reads from.
+    stdin = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     try:
-        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdin)
     except ValueError:
-        # a plain file is no pipe; it is all there already
-        reader.feed_data(sys.stdin.buffer.read())
+        # A plain file is no pipe; it is all there already.
+        with stdin:
+            reader.feed_data(stdin.read())
         reader.feed_eof()
     return reader
