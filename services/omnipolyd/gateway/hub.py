@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from google.protobuf import duration_pb2
 
 from omnipoly.rules.codes import Code
-from omnipoly.runtime import refusals
+from omnipoly.runtime import failures, refusals
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 
 from . import frames
@@ -64,6 +64,7 @@ class Hub:
         self.presence = presence
         self.streams: set[Stream] = set()
         self._streams_gone = asyncio.Event()
+        self._draining = False
 
     async def act(
         self, caller: Caller, kind: str, table: str, body: bytes, timeout_s: float, traceparent: str = ""
@@ -92,7 +93,9 @@ class Hub:
             self.presence.called(caller.person, table)
 
     def opened(self, stream: Stream) -> None:
-        """A stream has begun."""
+        """A stream has begun. Raises ``Failure`` UNAVAILABLE while the gateway drains."""
+        if self._draining:
+            raise failures.unavailable("This gateway is about to stop.", retry_after_s=0.1)
         self.streams.add(stream)
         self._streams_gone.clear()
 
@@ -104,6 +107,7 @@ class Hub:
 
     async def drain(self) -> None:
         """Sends every stream elsewhere, spread over a while, and returns when all have ended."""
+        self._draining = True
         within_ms = self.settings.reconnect_within_s * 1000
         for stream in tuple(self.streams):
             after = duration_pb2.Duration()

@@ -13,6 +13,7 @@ network. A client that means to be away at once half-closes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import time
 from typing import TYPE_CHECKING
@@ -78,6 +79,7 @@ class Presence:
         self._renew_s = RENEW_S
         self._wake = asyncio.Event()
         self._reporting = asyncio.Lock()
+        self._drained = False
         self._loop = asyncio.get_running_loop()
 
     def enter(self, person: str, table: str, *, seated: bool) -> None:
@@ -134,15 +136,14 @@ class Presence:
 
     async def report_changes(self) -> None:
         """Reports, for ever."""
-        if self._peers is None:
-            return
-        while True:
-            try:
+        while self._peers is not None:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(self._renew_s, 1.0) if self._calls else self._renew_s):
                     await self._wake.wait()
-            except TimeoutError:
-                self._end_calls()
+            if self._drained:
+                return
             self._wake.clear()
+            self._end_calls()
             try:
                 await self._report()
             except Failure as failure:
@@ -156,6 +157,7 @@ class Presence:
         """Reports everybody as moving: another gateway has them in a moment."""
         if self._peers is None:
             return
+        self._drained = True
         for key, here in self._here.items():
             here.status = MOVING
             self._changed[key] = _row(key, here)

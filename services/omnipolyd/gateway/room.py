@@ -204,8 +204,8 @@ class Room:
 
     @property
     def viewers(self) -> int:
-        """How many follow without a seat."""
-        return sum(not follower.seated for follower in self.followers)
+        """How many persons follow without a seat, by streams."""
+        return sum(not follower.seated and not follower.caller.bots for follower in self.followers)
 
     def join(self, follower: Follower) -> None:
         """Somebody will follow; ``enter`` brings them in."""

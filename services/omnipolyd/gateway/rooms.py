@@ -7,6 +7,7 @@ to this gateway's own commands and the heads keep everything going.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
@@ -137,11 +138,9 @@ class Rooms:
     async def watch_heads(self) -> None:
         """Compares every room with the log, for ever."""
         while True:
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._every_s):
                     await self._hurry.wait()
-            except TimeoutError:
-                pass
             self._hurry.clear()
             tables = list(self._rooms)
             for first in range(0, len(tables), MOST_HEADS):

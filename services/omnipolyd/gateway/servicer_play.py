@@ -36,8 +36,7 @@ class PlayServicer:
 
     async def Play(self, caller: Caller, context: Any) -> None:
         """The stream."""
-        stream = PlayStream(self._hub, caller, context)
-        await stream.run(stream.read())
+        await PlayStream(self._hub, caller, context).run()
 
     async def Legal(self, request: pb.LegalRequest, caller: Caller, timeout_s: float) -> bytes:
         """What the caller's seat may do. The table's answer is the response."""

@@ -41,8 +41,7 @@ class WatchServicer:
         """The stream."""
         checks.table(request.table)
         checks.pin(request.pin)
-        stream = WatchStream(self._hub, caller, context)
-        await stream.run(stream.begin(request))
+        await WatchStream(self._hub, caller, context, request).run()
 
     async def History(self, request: pb.HistoryRequest, caller: Caller, timeout_s: float) -> bytes:
         """A page of commits. The table's answer is the response."""

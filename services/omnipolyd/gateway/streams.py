@@ -56,7 +56,11 @@ class Stream:
         self._catching_up: asyncio.Task[None] | None = None
         self._how: presence_pb2.Status.ValueType = presence.BROKEN
 
-    async def run(self, reading: Coroutine[None, None, None] | None = None) -> None:
+    async def read(self) -> None:
+        """Takes in what the client says, for as long as that takes. Raises ``Failure``, which ends the stream."""
+        raise TypeError(type(self).__name__)
+
+    async def run(self) -> None:
         """Until the stream ends. Raises ``Failure`` when that is not as the client asked."""
         self._hub.opened(self)
         open_ = OPEN.labels(self.kind)
@@ -68,15 +72,12 @@ class Stream:
         writing = outlet.write_all(door.uncounted(self._context).write, self.sent)
         writer = self._loop.create_task(writing, name="stream-writer")
         writer.add_done_callback(self._ended)
-        reader = None
-        if reading is not None:
-            reader = self._loop.create_task(reading, name="stream-reader")
-            reader.add_done_callback(self._ended)
+        reader = self._loop.create_task(self.read(), name="stream-reader")
+        reader.add_done_callback(self._ended)
         try:
             await outlet.ended
             # As asked: what is under way is answered, what waits is written.
-            if reader is not None:
-                reader.cancel()
+            reader.cancel()
             async with asyncio.timeout(END_S):
                 while self.tasks:
                     await asyncio.wait(self.tasks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnipoly.runtime import metrics
 
@@ -12,6 +12,8 @@ from .streams import Stream
 if TYPE_CHECKING:
     from omnipoly.wire.gen.gateway.v1 import watch_pb2
 
+    from .callers import Caller
+    from .hub import Hub
     from .outlet import Follower
 
 
@@ -21,8 +23,12 @@ class WatchStream(Stream):
     kind = "watch"
     sent = metrics.RPC_MSG_SENT.labels("server_stream", "omnipoly.gateway.v1.WatchService", "Watch")
 
-    async def begin(self, request: watch_pb2.WatchRequest) -> None:
-        """Brings the viewer in. Raises ``Failure``, which ends the stream."""
+    def __init__(self, hub: Hub, caller: Caller, context: Any, request: watch_pb2.WatchRequest) -> None:
+        super().__init__(hub, caller, context)
+        self._request = request
+
+    async def read(self) -> None:
+        request = self._request
         resume = request.resume if request.HasField("resume") else None
         await self.enter(self.follow(request.table), resume, request.pin)
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import contextlib
 
+import grpc
+
 from omnipoly.rules import actions as act
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 from tests.services.gateway.calling import Client, Stack, game, gateway
@@ -30,6 +32,11 @@ async def test_streams_are_sent_elsewhere_with_all_their_answers(
         assert await playing.ended() is None
         assert await watching.ended() is None
         assert not stack.hub.streams
+        # Nobody new is let in meanwhile.
+        failure = await mine.play().ended()
+        assert failure is not None
+        assert failure.status is grpc.StatusCode.UNAVAILABLE
+        assert failure.retry_after_s
         # Elsewhere it goes on where it was.
         again = ann.play()
         await again.follow(table, stream_pb2.Resume(epoch=1, version=4))

@@ -10,7 +10,7 @@ import pytest
 from omnipoly.rules import actions as act
 from omnipoly.runtime.embedded import EmbeddedNats
 from omnipoly.wire.gen.game.v1 import script_pb2, types_pb2
-from omnipoly.wire.gen.gateway.v1 import watch_pb2
+from omnipoly.wire.gen.gateway.v1 import stream_pb2, watch_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2
 from omnipolyd.gateway import room as rooms
 from tests.services.conftest import MakeDatabase
@@ -191,6 +191,30 @@ async def test_a_new_epoch_is_a_fresh_snapshot_for_all(make_database: MakeDataba
         again = ann.play()
         await again.follow(table, old)
         assert (await again.next()).resume.epoch > old.epoch
+
+
+async def test_a_table_that_is_kept_no_longer(make_database: MakeDatabase, nats_url: str) -> None:
+    url = await make_database("omnipolyd.table.migrations")
+    async with (
+        stack(url, nats_url, heads_every_s=0.2) as running,
+        running.client("guest:ann") as ann,
+        running.client("oidc:vic", guest=False) as viewer,
+    ):
+        gone, kept = await ann.create(), await ann.create()
+        playing, stream = ann.play(), await watching(viewer, gone)
+        for table in (gone, kept):
+            await playing.follow(table)
+            await playing.next("progress")
+        connection = await asyncpg.connect(url)
+        await connection.execute("DELETE FROM heads WHERE table_id = $1", gone)
+        await connection.close()
+        for one in (playing, stream):
+            left = await one.next("left")
+            assert (left.table, left.reason) == (gone, stream_pb2.Left.REASON_GONE)
+        # A viewer's stream ends with it, a player's goes on with the other tables.
+        assert await stream.ended() is None
+        assert running.hub.rooms.find(gone) is None
+        assert (await playing.act(kept, act.SetOptions(round_limit=5))).version == 2
 
 
 async def raise_epoch(url: str) -> None:
