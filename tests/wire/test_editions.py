@@ -8,6 +8,9 @@ from google.protobuf.message import Message
 from omnipoly.editions import loader
 from omnipoly.editions.model import Edition, Place
 from omnipoly.editions.texts import Words
+from omnipoly.rules import cardinfo, engine
+from omnipoly.rules.ring import Game
+from omnipoly.rules.state import NOBODY
 from omnipoly.wire import editions
 
 ALL = pytest.mark.parametrize("name", loader.shipped())
@@ -117,3 +120,66 @@ def test_a_line_in_a_list() -> None:
     edition: Edition = loader.edition("tubbypoly")
     line = editions.summary(edition)
     assert (line.id, line.digest, line.least_seats, line.most_seats) == ("tubbypoly", edition.digest, 2, 16)
+
+
+@ALL
+def test_the_whole_rent_table_and_every_price_of_a_lot_are_told(name: str) -> None:
+    edition = loader.edition(name)
+    for board, ring in zip(edition.boards, editions.to_proto(edition).boards, strict=True):
+        rules = Game(edition).ring(board.id)
+        for at, square in enumerate(ring.fields):
+            told = [(_word(row, "kind"), row.number, row.amount, row.factor) for row in square.rent_table]
+            assert told == [(row.kind, row.number, row.amount, row.factor) for row in cardinfo.rent_table(rules, at)]
+            assert (square.loan, square.lift) == (rules.loan[at], rules.lift_cost[at])
+            assert (square.building_yield, square.factory_yield) == (rules.building_yield[at], rules.factory_yield[at])
+            assert square.lot_yield == (square.price // 2 if name == "laspoly" else 0)
+
+
+@ALL
+def test_every_choice_is_explained(name: str) -> None:
+    edition = loader.edition(name)
+    message = editions.to_proto(edition)
+    told = {(one.topic, one.choice): one for one in message.explanations}
+    for topic, choices in attributes(edition.rules).items():
+        for choice in attributes(choices):
+            one = told.pop((topic, choice))
+            assert one.text
+            assert len(one.value) <= 200
+            assert choice in getattr(message.rules, topic).DESCRIPTOR.fields_by_name or choice.endswith("_s")
+    assert not told
+    assert any("RUG-AUCTION" in one.rules for one in message.explanations)
+
+
+def test_an_edition_in_another_language() -> None:
+    edition = loader.edition("globopoly/quick")
+    own, russian = (editions.to_proto(edition, language=language) for language in ("", "ru"))
+    assert (own.language, own.languages, own.title) == ("en", ["en", "ru"], "Globopoly Quick")
+    assert (russian.language, russian.languages, russian.title) == ("ru", ["en", "ru"], "Глобополия: быстрый режим")
+    paris, parizh = own.boards[0].fields[24], russian.boards[0].fields[24]
+    assert (paris.name, paris.group, paris.group_title) == ("Paris", "France", "France")
+    assert (parizh.name, parizh.group, parizh.group_title) == ("Париж", "France", "Франция")
+    assert [(deck.name, deck.title) for deck in russian.decks] == [("reward", "Награда"), ("events", "События рынка")]
+    assert russian.decks[1].cards[9].text == "Вы сели не на тот поезд: вернитесь назад на {back:клетку|клетки|клеток}."
+    assert russian.boards[0].texts[16 + 9].text == "Вы сели не на тот поезд: вернитесь назад на 3 клетки."
+    assert editions.to_proto(edition, language="ru", with_text=True).text == edition.text
+
+
+def test_a_language_that_an_edition_has_not_is_its_own() -> None:
+    edition = loader.edition("laspoly")
+    assert editions.to_proto(edition, language="ru") == editions.to_proto(edition)
+
+
+def test_the_card_of_a_field_at_a_table() -> None:
+    """TUB-RENT-CARDINFO."""
+    s = engine.blank(Game(loader.edition("globopoly")).first)
+    s.owner, s.level, s.mortgaged = ([value] * s.rules.fields_n for value in (NOBODY, 0, False))
+    s.held = [0] * s.rules.sets_n
+    s.owner[24], s.level[24], s.held[s.rules.set_of[24]] = 0, 3, 3
+    card = editions.field_card(s, 24, version=7, epoch=2, language="ru")
+    assert (card.field, card.owner, card.level, card.mortgaged) == (24, 0, 3, False)
+    assert (card.version, card.epoch, card.details.name, card.details.price) == (7, 2, "Париж", 240)
+    row = card.details.rent_table[card.applies]
+    assert (_word(row, "kind"), row.number, row.amount) == ("houses", 3, 750)
+    assert editions.field_card(s, 21, version=7, epoch=2).applies == -1
+    with pytest.raises(IndexError):
+        editions.field_card(s, 40, version=7, epoch=2)

@@ -10,6 +10,7 @@ import ast
 import functools
 import inspect
 import re
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -56,6 +57,23 @@ def choice(topic: str, name: str, value: object) -> str:
     kind: type[msgspec.Struct] = type(getattr(choices.Choices(), topic))
     explained = attributes(kind)[name]
     return explained.variants.get(str(value), explained.text)
+
+
+def chosen(rules: choices.Choices) -> Iterator[tuple[str, str, object]]:
+    """All choices of an edition: topic, name, value, in the order in which they stand in ``choices``."""
+    for topic in rules.__struct_fields__:
+        made = getattr(rules, topic)
+        for name in made.__struct_fields__:
+            yield topic, name, getattr(made, name)
+
+
+def written(value: object) -> str:
+    """A choice in plain words: a variant by its name, a number, a list in brackets; "" for what is left out."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode().replace(",", ", ")
 
 
 def _explained(text: str) -> Explained:

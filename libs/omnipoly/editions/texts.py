@@ -50,13 +50,19 @@ class Words:
         texts = self._texts
         return self.edition.title if texts is None else texts.modes.get(self.edition.mode, texts.title)
 
+    @property
+    def currency(self) -> str:
+        """What the money is called."""
+        return (self._texts and self._texts.currency) or self.edition.currency
+
     def money(self, amount: int) -> str:
         """An amount of 0 or more: a sign stands before it (``$50``), a word after it (``50 pupas``)."""
-        holder = self.edition if self._texts is None or self._texts.currency is None else self._texts
-        currency = holder.currency or ""
-        if not currency[:1].isalpha():
+        currency = self.currency
+        if not currency[0].isalpha():
             return f"{currency}{amount}"
-        forms = holder.currency_forms
+        texts = self._texts
+        # in a language that names no money of its own the word stays as it is
+        forms = self.edition.currency_forms if texts is None else texts.currency_forms
         return f"{amount} {forms[GRAMMARS[self.language].form(amount)] if forms else currency}"
 
     def name(self, text: str) -> str:

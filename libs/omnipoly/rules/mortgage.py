@@ -60,7 +60,7 @@ def lift_mortgage(d: Draft, seat: int, action: LiftMortgage) -> None:
 
 def lot_price(s: State, field: int) -> int:
     """What the bank gives for a whole lot (LAS-SELL); 0 where it buys none."""
-    return s.rules.price[field] * s.rules.choices.mortgage.sell_lot_percent // 100
+    return s.rules.lot_yield[field]
 
 
 def verify_sell_property(s: State, seat: int, action: SellProperty, now_ms: int) -> Code | None:

@@ -90,6 +90,8 @@ class Rules:
         self.street_set = [self.kind[members[0]] is Kind.STREET for members in self.sets]
         self.loan = [price * choices.mortgage.loan_percent // 100 for price in self.price]
         self.lift_cost = [self._lift_cost(at) for at in range(self.fields_n)]
+        self.lot_yield = [price * choices.mortgage.sell_lot_percent // 100 for price in self.price]
+        """By field: what the bank gives for a whole lot (LAS-SELL); 0 where it buys none."""
         self.building_yield = [cost * choices.building.sell_percent // 100 for cost in self.house_cost]
         self.factory_yield = [cost * choices.building.sell_percent // 100 for cost in self.factory_cost]
         self.jail = self.kind.index(Kind.JAIL)

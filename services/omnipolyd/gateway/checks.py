@@ -100,6 +100,11 @@ def bot(value: str) -> None:
         raise bad("as_bot: bot:<n>, as the table names it.")
 
 
+def language(value: str) -> None:
+    """A language's two letters; may be empty, and one that nothing is written in."""
+    text("language", value, 0, 2)
+
+
 def digest(value: str) -> None:
     """An edition's digest; may be empty."""
     if value and not _DIGEST.fullmatch(value):

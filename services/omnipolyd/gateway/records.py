@@ -91,7 +91,7 @@ class Records:
     async def page(self, table: str, size: int, page_token: str) -> pb.RecordResponse:
         """A page of lines, and where the next begins. Raises ``Failure``."""
         after, skip = _place(page_token)
-        game = await self._game(table)
+        game = await self.game(table)
         page = await self._upstream.tables.commits(table, after)
         state = self._places.pop((table, page.epoch, after), None)
         if state is None and after:
@@ -112,7 +112,7 @@ class Records:
                 self._places.popitem(last=False)
         return pb.RecordResponse(lines=reading.lines, next_page_token=reading.token)
 
-    async def _game(self, table: str) -> Game:
+    async def game(self, table: str) -> Game:
         """The edition that a table is played with, as its log keeps it."""
         game = self._games.pop(table, None)
         if game is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from omnipoly.wire import editions
+from omnipoly.wire import editions, views
 from omnipoly.wire.gen.gateway.v1 import lobby_pb2 as pb
 from omnipoly.wire.gen.table.v1 import table_pb2
 
@@ -37,6 +37,7 @@ class LobbyServicer:
             "GetEdition": door.unary(pb.GetEditionRequest, self.GetEdition),
             "CreateTable": door.unary(pb.CreateTableRequest, self.CreateTable),
             "GetTable": door.unary(pb.GetTableRequest, self.GetTable),
+            "GetFieldCard": door.unary(pb.GetFieldCardRequest, self.GetFieldCard),
             "ListTables": door.unary(pb.ListTablesRequest, self.ListTables),
         }
 
@@ -54,8 +55,10 @@ class LobbyServicer:
         """One edition."""
         checks.text("edition", request.edition, 0, 65)
         checks.digest(request.digest)
+        checks.language(request.language)
         edition = self._hub.catalogue.find(request.edition, request.digest)
-        return pb.GetEditionResponse(edition=editions.to_proto(edition, with_text=request.with_text))
+        shown = editions.to_proto(edition, with_text=request.with_text, language=request.language)
+        return pb.GetEditionResponse(edition=shown)
 
     async def CreateTable(self, request: pb.CreateTableRequest, caller: Caller, timeout_s: float) -> bytes:
         """Opens a table. The table's answer is the response."""
@@ -83,6 +86,25 @@ class LobbyServicer:
 
     async def GetTable(self, request: pb.GetTableRequest, caller: Caller, timeout_s: float) -> bytes:
         """A table's picture. The table's answer is the response."""
+        return await self._read(request, caller, timeout_s)
+
+    async def GetFieldCard(
+        self, request: pb.GetFieldCardRequest, caller: Caller, timeout_s: float
+    ) -> pb.GetFieldCardResponse:
+        """A field's card at a table, made of its picture (TUB-RENT-CARDINFO)."""
+        checks.language(request.language)
+        view = table_pb2.ReadResponse.FromString(await self._read(request, caller, timeout_s)).view
+        state = views.from_view(view, await self._hub.records.game(request.table))
+        checks.number("field", request.field, 0, state.rules.fields_n - 1)
+        card = editions.field_card(
+            state, request.field, version=view.version, epoch=view.epoch, language=request.language
+        )
+        return pb.GetFieldCardResponse(card=card)
+
+    async def _read(
+        self, request: pb.GetTableRequest | pb.GetFieldCardRequest, caller: Caller, timeout_s: float
+    ) -> bytes:
+        """A table's picture as the table answers it, for who may see it."""
         checks.table(request.table)
         checks.pin(request.pin)
         checks.number("at_least", request.at_least)

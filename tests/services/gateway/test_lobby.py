@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import grpc
 import pytest
 
@@ -56,6 +58,47 @@ async def test_an_edition_that_is_not_there(running: Stack, ann: Client, asked: 
     with pytest.raises(Failure) as caught:
         await ann.call("Lobby/GetEdition", lobby_pb2.GetEditionRequest(**asked))
     assert (caught.value.status, caught.value.reason) == (grpc.StatusCode.NOT_FOUND, "unknown_edition")
+
+
+async def test_an_edition_in_the_language_asked_for(running: Stack, ann: Client) -> None:
+    titles = {}
+    for language in ("", "en", "ru", "xx"):
+        request = lobby_pb2.GetEditionRequest(edition="globopoly/quick", language=language)
+        edition = (await ann.call("Lobby/GetEdition", request)).edition
+        titles[language] = (edition.language, edition.title, edition.boards[0].fields[0].name)
+    own = ("en", "Globopoly Quick", "Start")
+    russian = ("ru", "Глобополия: быстрый режим", "Старт")
+    assert titles == {"": own, "en": own, "ru": russian, "xx": own}
+    with pytest.raises(Failure) as caught:
+        await ann.call("Lobby/GetEdition", lobby_pb2.GetEditionRequest(edition="globopoly", language="russian"))
+    assert caught.value.reason == "bad_request"
+
+
+async def test_the_card_of_a_field(running: Stack, ann: Client, bob: Client, viewer: Client) -> None:
+    """TUB-RENT-CARDINFO: the whole rent table, and the row that applies as the table stands."""
+    table = await ann.create("globopoly")
+    await bob.act(table, act.Join(""))
+
+    async def card(client: Client, field: int, **more: Any) -> Any:
+        request = lobby_pb2.GetFieldCardRequest(table=table, field=field, **more)
+        return (await client.call("Lobby/GetFieldCard", request)).card
+
+    paris = await card(ann, 24)
+    assert (paris.details.name, paris.owner, paris.applies) == ("Paris", -1, -1)
+    assert [row.amount for row in paris.details.rent_table] == [20, 40, 100, 300, 750, 925, 1100, 0]
+    assert (await card(bob, 24, language="ru")).details.name == "Париж"
+    await ann.act(table, act.Start())
+    version = (await ann.view(table)).version
+    started = await card(viewer, 24, at_least=version)
+    assert (started.version, started.applies) == (version, -1)
+    for field in (-1, 40):
+        with pytest.raises(Failure) as caught:
+            await card(ann, field)
+        assert caught.value.reason == "bad_request"
+    async with running.client("guest:nobody-there") as guest:
+        with pytest.raises(Failure) as caught:
+            await card(guest, 24)
+        assert caught.value.reason == "sign_in_required"
 
 
 def test_editions_of_the_operators_own(tmp_path) -> None:

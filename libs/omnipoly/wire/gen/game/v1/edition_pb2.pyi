@@ -124,18 +124,23 @@ class Edition(_message.Message):
     DIGEST_FIELD_NUMBER: _builtins.int
     MODE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    LANGUAGES_FIELD_NUMBER: _builtins.int
+    EXPLANATIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id, e.g. "tubbypoly", or with a mode "globopoly/quick"; at most 65 characters."""
     title: _builtins.str
     """The name shown, 1 to 80 characters."""
     currency: _builtins.str
-    """What the money is called, 1 to 80 characters."""
+    """What the money is called, at most 16 characters: a sign that stands before an amount, or a word that stands after it."""
     digest: _builtins.str
     """SHA-256 of the text and the mode, 64 hex digits."""
     mode: _builtins.str
     """The mode or ring that was chosen, as behind the stroke in the id; at most 32 characters; empty: neither."""
     text: _builtins.str
     """The whole edition as the TOML document it was made from; at most 256 KiB; empty where only the rest was asked for."""
+    language: _builtins.str
+    """The language of the names and texts here, two letters as in ISO 639-1."""
     @_builtins.property
     def rules(self) -> Global___Choices:
         """The choices between variants of the rules."""
@@ -152,6 +157,14 @@ class Edition(_message.Message):
     def decks(self) -> _containers.RepeatedCompositeFieldContainer[Global___Deck]:
         """The decks; at most 16."""
 
+    @_builtins.property
+    def languages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """All languages that it has texts in, its own first; two letters each."""
+
+    @_builtins.property
+    def explanations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Explanation]:
+        """What each of its choices means and which rules it stands for, in English, by topic; at most 128."""
+
     def __init__(
         self,
         *,
@@ -165,14 +178,57 @@ class Edition(_message.Message):
         digest: _builtins.str = ...,
         mode: _builtins.str = ...,
         text: _builtins.str = ...,
+        language: _builtins.str = ...,
+        languages: _abc.Iterable[_builtins.str] | None = ...,
+        explanations: _abc.Iterable[Global___Explanation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "rules", b"rules"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["boards", b"boards", "currency", b"currency", "decks", b"decks", "digest", b"digest", "id", b"id", "mode", b"mode", "options", b"options", "rules", b"rules", "text", b"text", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["boards", b"boards", "currency", b"currency", "decks", b"decks", "digest", b"digest", "explanations", b"explanations", "id", b"id", "language", b"language", "languages", b"languages", "mode", b"mode", "options", b"options", "rules", b"rules", "text", b"text", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Edition: _TypeAlias = Edition  # noqa: Y015
+
+@_typing.final
+class Explanation(_message.Message):
+    """What one choice of an edition means."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOPIC_FIELD_NUMBER: _builtins.int
+    CHOICE_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    RULES_FIELD_NUMBER: _builtins.int
+    topic: _builtins.str
+    """The topic, as the member of Choices is called; at most 32 characters."""
+    choice: _builtins.str
+    """The choice, as the edition's document calls it; at most 64 characters."""
+    value: _builtins.str
+    """What the edition chose, as its document writes it; at most 200 characters; empty: nothing, where that is allowed."""
+    text: _builtins.str
+    """What that means; at most 400 characters."""
+    @_builtins.property
+    def rules(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the rules that it stands for, e.g. "TUB-AUCTION"; at most 16."""
+
+    def __init__(
+        self,
+        *,
+        topic: _builtins.str = ...,
+        choice: _builtins.str = ...,
+        value: _builtins.str = ...,
+        text: _builtins.str = ...,
+        rules: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["choice", b"choice", "rules", b"rules", "text", b"text", "topic", b"topic", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Explanation: _TypeAlias = Explanation  # noqa: Y015
 
 @_typing.final
 class EditionSummary(_message.Message):
@@ -185,6 +241,7 @@ class EditionSummary(_message.Message):
     DIGEST_FIELD_NUMBER: _builtins.int
     LEAST_SEATS_FIELD_NUMBER: _builtins.int
     MOST_SEATS_FIELD_NUMBER: _builtins.int
+    LANGUAGES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id, e.g. "tubbypoly", or with a mode "globopoly/quick"; at most 65 characters."""
     title: _builtins.str
@@ -195,6 +252,10 @@ class EditionSummary(_message.Message):
     """The fewest seats, 2 to 64."""
     most_seats: _builtins.int
     """The most seats, 2 to 64."""
+    @_builtins.property
+    def languages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """All languages that it has texts in, its own first; two letters each."""
+
     def __init__(
         self,
         *,
@@ -203,10 +264,11 @@ class EditionSummary(_message.Message):
         digest: _builtins.str = ...,
         least_seats: _builtins.int = ...,
         most_seats: _builtins.int = ...,
+        languages: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "id", b"id", "least_seats", b"least_seats", "most_seats", b"most_seats", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "id", b"id", "languages", b"languages", "least_seats", b"least_seats", "most_seats", b"most_seats", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -305,6 +367,13 @@ class Field(_message.Message):
     DECK_FIELD_NUMBER: _builtins.int
     FACTORY_COST_FIELD_NUMBER: _builtins.int
     FACTORY_INCOME_FIELD_NUMBER: _builtins.int
+    GROUP_TITLE_FIELD_NUMBER: _builtins.int
+    LOAN_FIELD_NUMBER: _builtins.int
+    LIFT_FIELD_NUMBER: _builtins.int
+    LOT_YIELD_FIELD_NUMBER: _builtins.int
+    BUILDING_YIELD_FIELD_NUMBER: _builtins.int
+    FACTORY_YIELD_FIELD_NUMBER: _builtins.int
+    RENT_TABLE_FIELD_NUMBER: _builtins.int
     kind: Global___FieldKind.ValueType
     """What it is."""
     name: _builtins.str
@@ -325,9 +394,25 @@ class Field(_message.Message):
     """What a factory costs, whole money units; 0: none can stand here."""
     factory_income: _builtins.int
     """What a factory earns at the start of each of its owner's turns, whole money units."""
+    group_title: _builtins.str
+    """The name of the set as shown, at most 80 characters: as `group` where the edition's own language is asked for."""
+    loan: _builtins.int
+    """What a mortgage of the lot brings, whole money units."""
+    lift: _builtins.int
+    """What lifting it costs, whole money units."""
+    lot_yield: _builtins.int
+    """What the bank gives for the whole lot, whole money units; 0: it buys none."""
+    building_yield: _builtins.int
+    """What the bank gives for a house or the hotel, whole money units."""
+    factory_yield: _builtins.int
+    """What the bank gives for a factory, whole money units."""
     @_builtins.property
     def rents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The rent bare, with 1 to 4 houses, and with a hotel, whole money units; empty where rents are computed."""
+
+    @_builtins.property
+    def rent_table(self) -> _containers.RepeatedCompositeFieldContainer[Global___RentRow]:
+        """All that a landing on the lot can cost, row by row as its card shows it; empty: it cannot be owned; at most 80."""
 
     def __init__(
         self,
@@ -343,14 +428,106 @@ class Field(_message.Message):
         deck: _builtins.str = ...,
         factory_cost: _builtins.int = ...,
         factory_income: _builtins.int = ...,
+        group_title: _builtins.str = ...,
+        loan: _builtins.int = ...,
+        lift: _builtins.int = ...,
+        lot_yield: _builtins.int = ...,
+        building_yield: _builtins.int = ...,
+        factory_yield: _builtins.int = ...,
+        rent_table: _abc.Iterable[Global___RentRow] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "deck", b"deck", "factory_cost", b"factory_cost", "factory_income", b"factory_income", "group", b"group", "house_cost", b"house_cost", "kind", b"kind", "name", b"name", "percent", b"percent", "price", b"price", "rents", b"rents"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "building_yield", b"building_yield", "deck", b"deck", "factory_cost", b"factory_cost", "factory_income", b"factory_income", "factory_yield", b"factory_yield", "group", b"group", "group_title", b"group_title", "house_cost", b"house_cost", "kind", b"kind", "lift", b"lift", "loan", b"loan", "lot_yield", b"lot_yield", "name", b"name", "percent", b"percent", "price", b"price", "rent_table", b"rent_table", "rents", b"rents"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Field: _TypeAlias = Field  # noqa: Y015
+
+@_typing.final
+class RentRow(_message.Message):
+    """One row of a lot's card: what a landing costs in one situation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Kind:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[RentRow._Kind.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        KIND_UNSPECIFIED: RentRow._Kind.ValueType  # 0
+        """Not said; never sent by the server."""
+        KIND_BARE: RentRow._Kind.ValueType  # 1
+        """A street without buildings."""
+        KIND_PART: RentRow._Kind.ValueType  # 2
+        """A street without buildings whose owner has `number` lots of its set, but not all (TUB-RENT-PART)."""
+        KIND_SET: RentRow._Kind.ValueType  # 3
+        """A street without buildings whose owner has all `number` lots of its set."""
+        KIND_HOUSES: RentRow._Kind.ValueType  # 4
+        """`number` houses."""
+        KIND_HOTEL: RentRow._Kind.ValueType  # 5
+        """A hotel."""
+        KIND_FACTORY: RentRow._Kind.ValueType  # 6
+        """A factory: no rent."""
+        KIND_TRANSPORTS: RentRow._Kind.ValueType  # 7
+        """`number` transports in one hand."""
+        KIND_UTILITIES: RentRow._Kind.ValueType  # 8
+        """`number` utilities in one hand: `factor` times the throw."""
+        KIND_MORTGAGED: RentRow._Kind.ValueType  # 9
+        """Mortgaged: no rent."""
+
+    class Kind(_Kind, metaclass=_KindEnumTypeWrapper):
+        """The situations."""
+
+    KIND_UNSPECIFIED: RentRow.Kind.ValueType  # 0
+    """Not said; never sent by the server."""
+    KIND_BARE: RentRow.Kind.ValueType  # 1
+    """A street without buildings."""
+    KIND_PART: RentRow.Kind.ValueType  # 2
+    """A street without buildings whose owner has `number` lots of its set, but not all (TUB-RENT-PART)."""
+    KIND_SET: RentRow.Kind.ValueType  # 3
+    """A street without buildings whose owner has all `number` lots of its set."""
+    KIND_HOUSES: RentRow.Kind.ValueType  # 4
+    """`number` houses."""
+    KIND_HOTEL: RentRow.Kind.ValueType  # 5
+    """A hotel."""
+    KIND_FACTORY: RentRow.Kind.ValueType  # 6
+    """A factory: no rent."""
+    KIND_TRANSPORTS: RentRow.Kind.ValueType  # 7
+    """`number` transports in one hand."""
+    KIND_UTILITIES: RentRow.Kind.ValueType  # 8
+    """`number` utilities in one hand: `factor` times the throw."""
+    KIND_MORTGAGED: RentRow.Kind.ValueType  # 9
+    """Mortgaged: no rent."""
+
+    KIND_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    FACTOR_FIELD_NUMBER: _builtins.int
+    kind: Global___RentRow.Kind.ValueType
+    """The situation."""
+    number: _builtins.int
+    """Lots or houses, as the kind says; 0 for others."""
+    amount: _builtins.int
+    """The rent, whole money units; 0 where there is none, or where it is a factor of the throw."""
+    factor: _builtins.int
+    """What the throw is multiplied by, 1 to 100; 0: the rent is `amount`."""
+    def __init__(
+        self,
+        *,
+        kind: Global___RentRow.Kind.ValueType = ...,
+        number: _builtins.int = ...,
+        amount: _builtins.int = ...,
+        factor: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "factor", b"factor", "kind", b"kind", "number", b"number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RentRow: _TypeAlias = RentRow  # noqa: Y015
 
 @_typing.final
 class Deck(_message.Message):
@@ -360,8 +537,11 @@ class Deck(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     CARDS_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, at most 32 characters."""
+    title: _builtins.str
+    """Its name as shown, at most 80 characters: that of the fields that draw from it."""
     @_builtins.property
     def cards(self) -> _containers.RepeatedCompositeFieldContainer[Global___Card]:
         """The cards in the order of the edition; 1 to 64."""
@@ -371,10 +551,11 @@ class Deck(_message.Message):
         *,
         name: _builtins.str = ...,
         cards: _abc.Iterable[Global___Card] | None = ...,
+        title: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cards", b"cards", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cards", b"cards", "name", b"name", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

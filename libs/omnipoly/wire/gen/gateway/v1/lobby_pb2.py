@@ -24,81 +24,86 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from omnipoly.wire.gen.game.v1 import actions_pb2 as omnipoly_dot_game_dot_v1_dot_actions__pb2
+from omnipoly.wire.gen.game.v1 import card_pb2 as omnipoly_dot_game_dot_v1_dot_card__pb2
 from omnipoly.wire.gen.game.v1 import commit_pb2 as omnipoly_dot_game_dot_v1_dot_commit__pb2
 from omnipoly.wire.gen.game.v1 import edition_pb2 as omnipoly_dot_game_dot_v1_dot_edition__pb2
 from omnipoly.wire.gen.game.v1 import table_pb2 as omnipoly_dot_game_dot_v1_dot_table__pb2
 from omnipoly.wire.gen.game.v1 import view_pb2 as omnipoly_dot_game_dot_v1_dot_view__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fomnipoly/gateway/v1/lobby.proto\x12\x13omnipoly.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1eomnipoly/game/v1/actions.proto\x1a\x1domnipoly/game/v1/commit.proto\x1a\x1eomnipoly/game/v1/edition.proto\x1a\x1comnipoly/game/v1/table.proto\x1a\x1bomnipoly/game/v1/view.proto\"<\n\x13ListEditionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x14ListEditionsResponse\x12\x32\n\x08\x65\x64itions\x18\x01 \x03(\x0b\x32 .omnipoly.game.v1.EditionSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"G\n\x11GetEditionRequest\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x11\n\twith_text\x18\x03 \x01(\x08\"@\n\x12GetEditionResponse\x12*\n\x07\x65\x64ition\x18\x01 \x01(\x0b\x32\x19.omnipoly.game.v1.Edition\"\x94\x01\n\x12\x43reateTableRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07\x65\x64ition\x18\x02 \x01(\t\x12-\n\x07options\x18\x03 \x01(\x0b\x32\x1c.omnipoly.game.v1.SetOptions\x12\x0b\n\x03pin\x18\x04 \x01(\t\x12\x10\n\x08unseated\x18\x05 \x01(\x08\x12\x0b\n\x03\x64\x65v\x18\x06 \x01(\x08\"s\n\x13\x43reateTableResponse\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12)\n\x07\x63ommits\x18\x03 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x04 \x01(\x08\"?\n\x0fGetTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0b\n\x03pin\x18\x02 \x01(\t\x12\x10\n\x08\x61t_least\x18\x03 \x01(\x03\"=\n\x10GetTableResponse\x12)\n\x04view\x18\x01 \x01(\x0b\x32\x1b.omnipoly.game.v1.TableView\"\x9b\x01\n\x11ListTablesRequest\x12-\n\x06status\x18\x01 \x01(\x0e\x32\x1d.omnipoly.game.v1.TableStatus\x12\x0f\n\x07\x65\x64ition\x18\x02 \x01(\t\x12\x0c\n\x04mine\x18\x03 \x01(\x08\x12\x11\n\topen_only\x18\x04 \x01(\x08\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\x12\n\npage_token\x18\x06 \x01(\t\"]\n\x12ListTablesResponse\x12.\n\x06tables\x18\x01 \x03(\x0b\x32\x1e.omnipoly.game.v1.TableSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"r\n\x0bJoinRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\x12\x0b\n\x03pin\x18\x05 \x01(\t\x12\x0c\n\x04name\x18\x0b \x01(\t\"]\n\x0cJoinResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"\xda\x03\n\x11SetOptionsRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\x12\x17\n\nstart_cash\x18\x0b \x01(\x03H\x00\x88\x01\x01\x12(\n\x05\x63lock\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x0bround_limit\x18\r \x01(\x05H\x01\x88\x01\x01\x12-\n\ntime_limit\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\tentry_fee\x18\x0f \x01(\x03H\x02\x88\x01\x01\x12\x17\n\nauto_claim\x18\x10 \x01(\x08H\x03\x88\x01\x01\x12\x19\n\x0cviewers_chat\x18\x11 \x01(\x08H\x04\x88\x01\x01\x12\x1e\n\x11viewers_take_bots\x18\x12 \x01(\x08H\x05\x88\x01\x01\x12\x14\n\x07private\x18\x13 \x01(\x08H\x06\x88\x01\x01\x42\r\n\x0b_start_cashB\x0e\n\x0c_round_limitB\x0c\n\n_entry_feeB\r\n\x0b_auto_claimB\x0f\n\r_viewers_chatB\x14\n\x12_viewers_take_botsB\n\n\x08_private\"c\n\x12SetOptionsResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"g\n\rAddBotRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\x12\x0c\n\x04name\x18\x0b \x01(\t\"_\n\x0e\x41\x64\x64\x42otResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"k\n\x11\x43ontributeRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\x12\x0c\n\x04text\x18\x0b \x01(\t\"c\n\x12\x43ontributeResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"X\n\x0cStartRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\"^\n\rStartResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"X\n\x0cLeaveRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\"^\n\rLeaveResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"k\n\x11RemoveSeatRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\x12\x0c\n\x04seat\x18\x0b \x01(\x05\"c\n\x12RemoveSeatResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"?\n\rSetPinRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0b\n\x03pin\x18\x03 \x01(\t\"_\n\x0eSetPinResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"J\n\x12ListViewersRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"E\n\x06Viewer\x12\x0e\n\x06person\x18\x01 \x01(\t\x12+\n\x08watching\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\\\n\x13ListViewersResponse\x12,\n\x07viewers\x18\x01 \x03(\x0b\x32\x1b.omnipoly.gateway.v1.Viewer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"S\n\x10\x42\x61rViewerRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\x0c\n\x04lift\x18\x04 \x01(\x08\"#\n\x11\x42\x61rViewerResponse\x12\x0e\n\x06\x62\x61rred\x18\x01 \x01(\x05\x32\xda\n\n\x0cLobbyService\x12\x63\n\x0cListEditions\x12(.omnipoly.gateway.v1.ListEditionsRequest\x1a).omnipoly.gateway.v1.ListEditionsResponse\x12]\n\nGetEdition\x12&.omnipoly.gateway.v1.GetEditionRequest\x1a\'.omnipoly.gateway.v1.GetEditionResponse\x12`\n\x0b\x43reateTable\x12\'.omnipoly.gateway.v1.CreateTableRequest\x1a(.omnipoly.gateway.v1.CreateTableResponse\x12W\n\x08GetTable\x12$.omnipoly.gateway.v1.GetTableRequest\x1a%.omnipoly.gateway.v1.GetTableResponse\x12]\n\nListTables\x12&.omnipoly.gateway.v1.ListTablesRequest\x1a\'.omnipoly.gateway.v1.ListTablesResponse\x12K\n\x04Join\x12 .omnipoly.gateway.v1.JoinRequest\x1a!.omnipoly.gateway.v1.JoinResponse\x12N\n\x05Leave\x12!.omnipoly.gateway.v1.LeaveRequest\x1a\".omnipoly.gateway.v1.LeaveResponse\x12]\n\nSetOptions\x12&.omnipoly.gateway.v1.SetOptionsRequest\x1a\'.omnipoly.gateway.v1.SetOptionsResponse\x12Q\n\x06SetPin\x12\".omnipoly.gateway.v1.SetPinRequest\x1a#.omnipoly.gateway.v1.SetPinResponse\x12Q\n\x06\x41\x64\x64\x42ot\x12\".omnipoly.gateway.v1.AddBotRequest\x1a#.omnipoly.gateway.v1.AddBotResponse\x12]\n\nRemoveSeat\x12&.omnipoly.gateway.v1.RemoveSeatRequest\x1a\'.omnipoly.gateway.v1.RemoveSeatResponse\x12]\n\nContribute\x12&.omnipoly.gateway.v1.ContributeRequest\x1a\'.omnipoly.gateway.v1.ContributeResponse\x12N\n\x05Start\x12!.omnipoly.gateway.v1.StartRequest\x1a\".omnipoly.gateway.v1.StartResponse\x12`\n\x0bListViewers\x12\'.omnipoly.gateway.v1.ListViewersRequest\x1a(.omnipoly.gateway.v1.ListViewersResponse\x12Z\n\tBarViewer\x12%.omnipoly.gateway.v1.BarViewerRequest\x1a&.omnipoly.gateway.v1.BarViewerResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fomnipoly/gateway/v1/lobby.proto\x12\x13omnipoly.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1eomnipoly/game/v1/actions.proto\x1a\x1bomnipoly/game/v1/card.proto\x1a\x1domnipoly/game/v1/commit.proto\x1a\x1eomnipoly/game/v1/edition.proto\x1a\x1comnipoly/game/v1/table.proto\x1a\x1bomnipoly/game/v1/view.proto\"<\n\x13ListEditionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"c\n\x14ListEditionsResponse\x12\x32\n\x08\x65\x64itions\x18\x01 \x03(\x0b\x32 .omnipoly.game.v1.EditionSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Y\n\x11GetEditionRequest\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x11\n\twith_text\x18\x03 \x01(\x08\x12\x10\n\x08language\x18\x04 \x01(\t\"@\n\x12GetEditionResponse\x12*\n\x07\x65\x64ition\x18\x01 \x01(\x0b\x32\x19.omnipoly.game.v1.Edition\"\x94\x01\n\x12\x43reateTableRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07\x65\x64ition\x18\x02 \x01(\t\x12-\n\x07options\x18\x03 \x01(\x0b\x32\x1c.omnipoly.game.v1.SetOptions\x12\x0b\n\x03pin\x18\x04 \x01(\t\x12\x10\n\x08unseated\x18\x05 \x01(\x08\x12\x0b\n\x03\x64\x65v\x18\x06 \x01(\x08\"s\n\x13\x43reateTableResponse\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12)\n\x07\x63ommits\x18\x03 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x04 \x01(\x08\"?\n\x0fGetTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0b\n\x03pin\x18\x02 \x01(\t\x12\x10\n\x08\x61t_least\x18\x03 \x01(\x03\"=\n\x10GetTableResponse\x12)\n\x04view\x18\x01 \x01(\x0b\x32\x1b.omnipoly.game.v1.TableView\"d\n\x13GetFieldCardRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\x05\x12\x0b\n\x03pin\x18\x03 \x01(\t\x12\x10\n\x08\x61t_least\x18\x04 \x01(\x03\x12\x10\n\x08language\x18\x05 \x01(\t\"A\n\x14GetFieldCardResponse\x12)\n\x04\x63\x61rd\x18\x01 \x01(\x0b\x32\x1b.omnipoly.game.v1.FieldCard\"\x9b\x01\n\x11ListTablesRequest\x12-\n\x06status\x18\x01 \x01(\x0e\x32\x1d.omnipoly.game.v1.TableStatus\x12\x0f\n\x07\x65\x64ition\x18\x02 \x01(\t\x12\x0c\n\x04mine\x18\x03 \x01(\x08\x12\x11\n\topen_only\x18\x04 \x01(\x08\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\x12\n\npage_token\x18\x06 \x01(\t\"]\n\x12ListTablesResponse\x12.\n\x06tables\x18\x01 \x03(\x0b\x32\x1e.omnipoly.game.v1.TableSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"r\n\x0bJoinRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\x12\x0b\n\x03pin\x18\x05 \x01(\t\x12\x0c\n\x04name\x18\x0b \x01(\t\"]\n\x0cJoinResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"\xda\x03\n\x11SetOptionsRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\x12\x17\n\nstart_cash\x18\x0b \x01(\x03H\x00\x88\x01\x01\x12(\n\x05\x63lock\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x0bround_limit\x18\r \x01(\x05H\x01\x88\x01\x01\x12-\n\ntime_limit\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\tentry_fee\x18\x0f \x01(\x03H\x02\x88\x01\x01\x12\x17\n\nauto_claim\x18\x10 \x01(\x08H\x03\x88\x01\x01\x12\x19\n\x0cviewers_chat\x18\x11 \x01(\x08H\x04\x88\x01\x01\x12\x1e\n\x11viewers_take_bots\x18\x12 \x01(\x08H\x05\x88\x01\x01\x12\x14\n\x07private\x18\x13 \x01(\x08H\x06\x88\x01\x01\x42\r\n\x0b_start_cashB\x0e\n\x0c_round_limitB\x0c\n\n_entry_feeB\r\n\x0b_auto_claimB\x0f\n\r_viewers_chatB\x14\n\x12_viewers_take_botsB\n\n\x08_private\"c\n\x12SetOptionsResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"g\n\rAddBotRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\x12\x0c\n\x04name\x18\x0b \x01(\t\"_\n\x0e\x41\x64\x64\x42otResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"k\n\x11\x43ontributeRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\x12\x0c\n\x04text\x18\x0b \x01(\t\"c\n\x12\x43ontributeResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"X\n\x0cStartRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\"^\n\rStartResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"X\n\x0cLeaveRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\"^\n\rLeaveResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"k\n\x11RemoveSeatRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x11\n\tprompt_id\x18\x03 \x01(\x05\x12\x12\n\nif_version\x18\x04 \x01(\x03\x12\x0c\n\x04seat\x18\x0b \x01(\x05\"c\n\x12RemoveSeatResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"?\n\rSetPinRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0b\n\x03pin\x18\x03 \x01(\t\"_\n\x0eSetPinResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"J\n\x12ListViewersRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"E\n\x06Viewer\x12\x0e\n\x06person\x18\x01 \x01(\t\x12+\n\x08watching\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\\\n\x13ListViewersResponse\x12,\n\x07viewers\x18\x01 \x03(\x0b\x32\x1b.omnipoly.gateway.v1.Viewer\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"S\n\x10\x42\x61rViewerRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0e\n\x06person\x18\x03 \x01(\t\x12\x0c\n\x04lift\x18\x04 \x01(\x08\"#\n\x11\x42\x61rViewerResponse\x12\x0e\n\x06\x62\x61rred\x18\x01 \x01(\x05\x32\xbf\x0b\n\x0cLobbyService\x12\x63\n\x0cListEditions\x12(.omnipoly.gateway.v1.ListEditionsRequest\x1a).omnipoly.gateway.v1.ListEditionsResponse\x12]\n\nGetEdition\x12&.omnipoly.gateway.v1.GetEditionRequest\x1a\'.omnipoly.gateway.v1.GetEditionResponse\x12`\n\x0b\x43reateTable\x12\'.omnipoly.gateway.v1.CreateTableRequest\x1a(.omnipoly.gateway.v1.CreateTableResponse\x12W\n\x08GetTable\x12$.omnipoly.gateway.v1.GetTableRequest\x1a%.omnipoly.gateway.v1.GetTableResponse\x12\x63\n\x0cGetFieldCard\x12(.omnipoly.gateway.v1.GetFieldCardRequest\x1a).omnipoly.gateway.v1.GetFieldCardResponse\x12]\n\nListTables\x12&.omnipoly.gateway.v1.ListTablesRequest\x1a\'.omnipoly.gateway.v1.ListTablesResponse\x12K\n\x04Join\x12 .omnipoly.gateway.v1.JoinRequest\x1a!.omnipoly.gateway.v1.JoinResponse\x12N\n\x05Leave\x12!.omnipoly.gateway.v1.LeaveRequest\x1a\".omnipoly.gateway.v1.LeaveResponse\x12]\n\nSetOptions\x12&.omnipoly.gateway.v1.SetOptionsRequest\x1a\'.omnipoly.gateway.v1.SetOptionsResponse\x12Q\n\x06SetPin\x12\".omnipoly.gateway.v1.SetPinRequest\x1a#.omnipoly.gateway.v1.SetPinResponse\x12Q\n\x06\x41\x64\x64\x42ot\x12\".omnipoly.gateway.v1.AddBotRequest\x1a#.omnipoly.gateway.v1.AddBotResponse\x12]\n\nRemoveSeat\x12&.omnipoly.gateway.v1.RemoveSeatRequest\x1a\'.omnipoly.gateway.v1.RemoveSeatResponse\x12]\n\nContribute\x12&.omnipoly.gateway.v1.ContributeRequest\x1a\'.omnipoly.gateway.v1.ContributeResponse\x12N\n\x05Start\x12!.omnipoly.gateway.v1.StartRequest\x1a\".omnipoly.gateway.v1.StartResponse\x12`\n\x0bListViewers\x12\'.omnipoly.gateway.v1.ListViewersRequest\x1a(.omnipoly.gateway.v1.ListViewersResponse\x12Z\n\tBarViewer\x12%.omnipoly.gateway.v1.BarViewerRequest\x1a&.omnipoly.gateway.v1.BarViewerResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'omnipoly.wire.gen.gateway.v1.lobby_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LISTEDITIONSREQUEST']._serialized_start=242
-  _globals['_LISTEDITIONSREQUEST']._serialized_end=302
-  _globals['_LISTEDITIONSRESPONSE']._serialized_start=304
-  _globals['_LISTEDITIONSRESPONSE']._serialized_end=403
-  _globals['_GETEDITIONREQUEST']._serialized_start=405
-  _globals['_GETEDITIONREQUEST']._serialized_end=476
-  _globals['_GETEDITIONRESPONSE']._serialized_start=478
-  _globals['_GETEDITIONRESPONSE']._serialized_end=542
-  _globals['_CREATETABLEREQUEST']._serialized_start=545
-  _globals['_CREATETABLEREQUEST']._serialized_end=693
-  _globals['_CREATETABLERESPONSE']._serialized_start=695
-  _globals['_CREATETABLERESPONSE']._serialized_end=810
-  _globals['_GETTABLEREQUEST']._serialized_start=812
-  _globals['_GETTABLEREQUEST']._serialized_end=875
-  _globals['_GETTABLERESPONSE']._serialized_start=877
-  _globals['_GETTABLERESPONSE']._serialized_end=938
-  _globals['_LISTTABLESREQUEST']._serialized_start=941
-  _globals['_LISTTABLESREQUEST']._serialized_end=1096
-  _globals['_LISTTABLESRESPONSE']._serialized_start=1098
-  _globals['_LISTTABLESRESPONSE']._serialized_end=1191
-  _globals['_JOINREQUEST']._serialized_start=1193
-  _globals['_JOINREQUEST']._serialized_end=1307
-  _globals['_JOINRESPONSE']._serialized_start=1309
-  _globals['_JOINRESPONSE']._serialized_end=1402
-  _globals['_SETOPTIONSREQUEST']._serialized_start=1405
-  _globals['_SETOPTIONSREQUEST']._serialized_end=1879
-  _globals['_SETOPTIONSRESPONSE']._serialized_start=1881
-  _globals['_SETOPTIONSRESPONSE']._serialized_end=1980
-  _globals['_ADDBOTREQUEST']._serialized_start=1982
-  _globals['_ADDBOTREQUEST']._serialized_end=2085
-  _globals['_ADDBOTRESPONSE']._serialized_start=2087
-  _globals['_ADDBOTRESPONSE']._serialized_end=2182
-  _globals['_CONTRIBUTEREQUEST']._serialized_start=2184
-  _globals['_CONTRIBUTEREQUEST']._serialized_end=2291
-  _globals['_CONTRIBUTERESPONSE']._serialized_start=2293
-  _globals['_CONTRIBUTERESPONSE']._serialized_end=2392
-  _globals['_STARTREQUEST']._serialized_start=2394
-  _globals['_STARTREQUEST']._serialized_end=2482
-  _globals['_STARTRESPONSE']._serialized_start=2484
-  _globals['_STARTRESPONSE']._serialized_end=2578
-  _globals['_LEAVEREQUEST']._serialized_start=2580
-  _globals['_LEAVEREQUEST']._serialized_end=2668
-  _globals['_LEAVERESPONSE']._serialized_start=2670
-  _globals['_LEAVERESPONSE']._serialized_end=2764
-  _globals['_REMOVESEATREQUEST']._serialized_start=2766
-  _globals['_REMOVESEATREQUEST']._serialized_end=2873
-  _globals['_REMOVESEATRESPONSE']._serialized_start=2875
-  _globals['_REMOVESEATRESPONSE']._serialized_end=2974
-  _globals['_SETPINREQUEST']._serialized_start=2976
-  _globals['_SETPINREQUEST']._serialized_end=3039
-  _globals['_SETPINRESPONSE']._serialized_start=3041
-  _globals['_SETPINRESPONSE']._serialized_end=3136
-  _globals['_LISTVIEWERSREQUEST']._serialized_start=3138
-  _globals['_LISTVIEWERSREQUEST']._serialized_end=3212
-  _globals['_VIEWER']._serialized_start=3214
-  _globals['_VIEWER']._serialized_end=3283
-  _globals['_LISTVIEWERSRESPONSE']._serialized_start=3285
-  _globals['_LISTVIEWERSRESPONSE']._serialized_end=3377
-  _globals['_BARVIEWERREQUEST']._serialized_start=3379
-  _globals['_BARVIEWERREQUEST']._serialized_end=3462
-  _globals['_BARVIEWERRESPONSE']._serialized_start=3464
-  _globals['_BARVIEWERRESPONSE']._serialized_end=3499
-  _globals['_LOBBYSERVICE']._serialized_start=3502
-  _globals['_LOBBYSERVICE']._serialized_end=4872
+  _globals['_LISTEDITIONSREQUEST']._serialized_start=271
+  _globals['_LISTEDITIONSREQUEST']._serialized_end=331
+  _globals['_LISTEDITIONSRESPONSE']._serialized_start=333
+  _globals['_LISTEDITIONSRESPONSE']._serialized_end=432
+  _globals['_GETEDITIONREQUEST']._serialized_start=434
+  _globals['_GETEDITIONREQUEST']._serialized_end=523
+  _globals['_GETEDITIONRESPONSE']._serialized_start=525
+  _globals['_GETEDITIONRESPONSE']._serialized_end=589
+  _globals['_CREATETABLEREQUEST']._serialized_start=592
+  _globals['_CREATETABLEREQUEST']._serialized_end=740
+  _globals['_CREATETABLERESPONSE']._serialized_start=742
+  _globals['_CREATETABLERESPONSE']._serialized_end=857
+  _globals['_GETTABLEREQUEST']._serialized_start=859
+  _globals['_GETTABLEREQUEST']._serialized_end=922
+  _globals['_GETTABLERESPONSE']._serialized_start=924
+  _globals['_GETTABLERESPONSE']._serialized_end=985
+  _globals['_GETFIELDCARDREQUEST']._serialized_start=987
+  _globals['_GETFIELDCARDREQUEST']._serialized_end=1087
+  _globals['_GETFIELDCARDRESPONSE']._serialized_start=1089
+  _globals['_GETFIELDCARDRESPONSE']._serialized_end=1154
+  _globals['_LISTTABLESREQUEST']._serialized_start=1157
+  _globals['_LISTTABLESREQUEST']._serialized_end=1312
+  _globals['_LISTTABLESRESPONSE']._serialized_start=1314
+  _globals['_LISTTABLESRESPONSE']._serialized_end=1407
+  _globals['_JOINREQUEST']._serialized_start=1409
+  _globals['_JOINREQUEST']._serialized_end=1523
+  _globals['_JOINRESPONSE']._serialized_start=1525
+  _globals['_JOINRESPONSE']._serialized_end=1618
+  _globals['_SETOPTIONSREQUEST']._serialized_start=1621
+  _globals['_SETOPTIONSREQUEST']._serialized_end=2095
+  _globals['_SETOPTIONSRESPONSE']._serialized_start=2097
+  _globals['_SETOPTIONSRESPONSE']._serialized_end=2196
+  _globals['_ADDBOTREQUEST']._serialized_start=2198
+  _globals['_ADDBOTREQUEST']._serialized_end=2301
+  _globals['_ADDBOTRESPONSE']._serialized_start=2303
+  _globals['_ADDBOTRESPONSE']._serialized_end=2398
+  _globals['_CONTRIBUTEREQUEST']._serialized_start=2400
+  _globals['_CONTRIBUTEREQUEST']._serialized_end=2507
+  _globals['_CONTRIBUTERESPONSE']._serialized_start=2509
+  _globals['_CONTRIBUTERESPONSE']._serialized_end=2608
+  _globals['_STARTREQUEST']._serialized_start=2610
+  _globals['_STARTREQUEST']._serialized_end=2698
+  _globals['_STARTRESPONSE']._serialized_start=2700
+  _globals['_STARTRESPONSE']._serialized_end=2794
+  _globals['_LEAVEREQUEST']._serialized_start=2796
+  _globals['_LEAVEREQUEST']._serialized_end=2884
+  _globals['_LEAVERESPONSE']._serialized_start=2886
+  _globals['_LEAVERESPONSE']._serialized_end=2980
+  _globals['_REMOVESEATREQUEST']._serialized_start=2982
+  _globals['_REMOVESEATREQUEST']._serialized_end=3089
+  _globals['_REMOVESEATRESPONSE']._serialized_start=3091
+  _globals['_REMOVESEATRESPONSE']._serialized_end=3190
+  _globals['_SETPINREQUEST']._serialized_start=3192
+  _globals['_SETPINREQUEST']._serialized_end=3255
+  _globals['_SETPINRESPONSE']._serialized_start=3257
+  _globals['_SETPINRESPONSE']._serialized_end=3352
+  _globals['_LISTVIEWERSREQUEST']._serialized_start=3354
+  _globals['_LISTVIEWERSREQUEST']._serialized_end=3428
+  _globals['_VIEWER']._serialized_start=3430
+  _globals['_VIEWER']._serialized_end=3499
+  _globals['_LISTVIEWERSRESPONSE']._serialized_start=3501
+  _globals['_LISTVIEWERSRESPONSE']._serialized_end=3593
+  _globals['_BARVIEWERREQUEST']._serialized_start=3595
+  _globals['_BARVIEWERREQUEST']._serialized_end=3678
+  _globals['_BARVIEWERRESPONSE']._serialized_start=3680
+  _globals['_BARVIEWERRESPONSE']._serialized_end=3715
+  _globals['_LOBBYSERVICE']._serialized_start=3718
+  _globals['_LOBBYSERVICE']._serialized_end=5189
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from omnipoly.wire.gen.game.v1 import actions_pb2 as _actions_pb2
+from omnipoly.wire.gen.game.v1 import card_pb2 as _card_pb2
 from omnipoly.wire.gen.game.v1 import commit_pb2 as _commit_pb2
 from omnipoly.wire.gen.game.v1 import edition_pb2 as _edition_pb2
 from omnipoly.wire.gen.game.v1 import table_pb2 as _table_pb2
@@ -87,22 +88,28 @@ class GetEditionRequest(_message.Message):
     EDITION_FIELD_NUMBER: _builtins.int
     DIGEST_FIELD_NUMBER: _builtins.int
     WITH_TEXT_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
     edition: _builtins.str
     """Its id, with its mode where it has modes; at most 65 characters. Not looked at when a digest is given."""
     digest: _builtins.str
     """Its digest, 64 hex digits: also one that games of the past were played with; empty: the current one of that id."""
     with_text: _builtins.bool
     """The whole TOML text as well."""
+    language: _builtins.str
+    """The language of titles, names and card texts, two letters as in ISO 639-1; empty, or one that the edition has no
+    texts in: its own.
+    """
     def __init__(
         self,
         *,
         edition: _builtins.str = ...,
         digest: _builtins.str = ...,
         with_text: _builtins.bool = ...,
+        language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "edition", b"edition", "with_text", b"with_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "edition", b"edition", "language", b"language", "with_text", b"with_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -265,6 +272,68 @@ class GetTableResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetTableResponse: _TypeAlias = GetTableResponse  # noqa: Y015
+
+@_typing.final
+class GetFieldCardRequest(_message.Message):
+    """Reads a field's card."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    PIN_FIELD_NUMBER: _builtins.int
+    AT_LEAST_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    table: _builtins.str
+    """The table's id, 1 to 36 characters."""
+    field: _builtins.int
+    """The field, from 0 for Start."""
+    pin: _builtins.str
+    """The PIN of a private table for who has no seat there, at most 8 digits; empty: none known."""
+    at_least: _builtins.int
+    """The least version the answer must show; 0: what is committed by now."""
+    language: _builtins.str
+    """The language of names, two letters; empty, or one that the edition has no texts in: its own."""
+    def __init__(
+        self,
+        *,
+        table: _builtins.str = ...,
+        field: _builtins.int = ...,
+        pin: _builtins.str = ...,
+        at_least: _builtins.int = ...,
+        language: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_least", b"at_least", "field", b"field", "language", b"language", "pin", b"pin", "table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetFieldCardRequest: _TypeAlias = GetFieldCardRequest  # noqa: Y015
+
+@_typing.final
+class GetFieldCardResponse(_message.Message):
+    """A field's card."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CARD_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def card(self) -> _card_pb2.FieldCard:
+        """The card."""
+
+    def __init__(
+        self,
+        *,
+        card: _card_pb2.FieldCard | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["card", b"card"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["card", b"card"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetFieldCardResponse: _TypeAlias = GetFieldCardResponse  # noqa: Y015
 
 @_typing.final
 class ListTablesRequest(_message.Message):

@@ -55,6 +55,11 @@ class LobbyServiceStub:
                 request_serializer=omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetTableRequest.SerializeToString,
                 response_deserializer=omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetTableResponse.FromString,
                 _registered_method=True)
+        self.GetFieldCard = channel.unary_unary(
+                '/omnipoly.gateway.v1.LobbyService/GetFieldCard',
+                request_serializer=omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetFieldCardRequest.SerializeToString,
+                response_deserializer=omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetFieldCardResponse.FromString,
+                _registered_method=True)
         self.ListTables = channel.unary_unary(
                 '/omnipoly.gateway.v1.LobbyService/ListTables',
                 request_serializer=omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.ListTablesRequest.SerializeToString,
@@ -139,6 +144,13 @@ class LobbyServiceServicer:
 
     def GetTable(self, request, context):
         """Reads the whole picture of a table.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetFieldCard(self, request, context):
+        """Reads the card of a field at a table: its whole rent table, and the row that applies right now (TUB-RENT-CARDINFO).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -243,6 +255,11 @@ def add_LobbyServiceServicer_to_server(servicer, server):
                     servicer.GetTable,
                     request_deserializer=omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetTableRequest.FromString,
                     response_serializer=omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetTableResponse.SerializeToString,
+            ),
+            'GetFieldCard': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetFieldCard,
+                    request_deserializer=omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetFieldCardRequest.FromString,
+                    response_serializer=omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetFieldCardResponse.SerializeToString,
             ),
             'ListTables': grpc.unary_unary_rpc_method_handler(
                     servicer.ListTables,
@@ -409,6 +426,33 @@ class LobbyService:
             '/omnipoly.gateway.v1.LobbyService/GetTable',
             omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetTableRequest.SerializeToString,
             omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetTableResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetFieldCard(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/omnipoly.gateway.v1.LobbyService/GetFieldCard',
+            omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetFieldCardRequest.SerializeToString,
+            omnipoly_dot_gateway_dot_v1_dot_lobby__pb2.GetFieldCardResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,8 @@ class LobbyServiceStub:
     """Opens a table; the caller is its host."""
     GetTable: _grpc.UnaryUnaryMultiCallable[_lobby_pb2.GetTableRequest, _lobby_pb2.GetTableResponse]
     """Reads the whole picture of a table."""
+    GetFieldCard: _grpc.UnaryUnaryMultiCallable[_lobby_pb2.GetFieldCardRequest, _lobby_pb2.GetFieldCardResponse]
+    """Reads the card of a field at a table: its whole rent table, and the row that applies right now (TUB-RENT-CARDINFO)."""
     ListTables: _grpc.UnaryUnaryMultiCallable[_lobby_pb2.ListTablesRequest, _lobby_pb2.ListTablesResponse]
     """Lists tables."""
     Join: _grpc.UnaryUnaryMultiCallable[_lobby_pb2.JoinRequest, _lobby_pb2.JoinResponse]
@@ -77,6 +79,8 @@ class LobbyServiceAsyncStub(LobbyServiceStub):
     """Opens a table; the caller is its host."""
     GetTable: _aio.UnaryUnaryMultiCallable[_lobby_pb2.GetTableRequest, _lobby_pb2.GetTableResponse]  # type: ignore[assignment]
     """Reads the whole picture of a table."""
+    GetFieldCard: _aio.UnaryUnaryMultiCallable[_lobby_pb2.GetFieldCardRequest, _lobby_pb2.GetFieldCardResponse]  # type: ignore[assignment]
+    """Reads the card of a field at a table: its whole rent table, and the row that applies right now (TUB-RENT-CARDINFO)."""
     ListTables: _aio.UnaryUnaryMultiCallable[_lobby_pb2.ListTablesRequest, _lobby_pb2.ListTablesResponse]  # type: ignore[assignment]
     """Lists tables."""
     Join: _aio.UnaryUnaryMultiCallable[_lobby_pb2.JoinRequest, _lobby_pb2.JoinResponse]  # type: ignore[assignment]
@@ -134,6 +138,14 @@ class LobbyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_lobby_pb2.GetTableResponse, _abc.Awaitable[_lobby_pb2.GetTableResponse]]:
         """Reads the whole picture of a table."""
+
+    @_abc_1.abstractmethod
+    def GetFieldCard(
+        self,
+        request: _lobby_pb2.GetFieldCardRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_lobby_pb2.GetFieldCardResponse, _abc.Awaitable[_lobby_pb2.GetFieldCardResponse]]:
+        """Reads the card of a field at a table: its whole rent table, and the row that applies right now (TUB-RENT-CARDINFO)."""
 
     @_abc_1.abstractmethod
     def ListTables(

@@ -188,6 +188,7 @@ class RecordRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     PIN_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
     table: _builtins.str
     """The table's id, 1 to 36 characters."""
     page_size: _builtins.int
@@ -196,6 +197,10 @@ class RecordRequest(_message.Message):
     """Where the page before ended; empty: from the beginning; at most 256 characters."""
     pin: _builtins.str
     """The PIN of a private table for who has no seat there, at most 8 digits; empty: none known."""
+    language: _builtins.str
+    """The language of the sentences, two letters as in ISO 639-1; empty, or one that the table's edition has no texts in:
+    the edition's own. A page token goes on in any language.
+    """
     def __init__(
         self,
         *,
@@ -203,10 +208,11 @@ class RecordRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         pin: _builtins.str = ...,
+        language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "pin", b"pin", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["language", b"language", "page_size", b"page_size", "page_token", b"page_token", "pin", b"pin", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
