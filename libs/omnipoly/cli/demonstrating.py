@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from omnipoly.client.happenings import Gone, Happened
+from omnipoly.editions import loader
+from omnipoly.editions.problems import EditionError
 from omnipoly.rules import actions as act
 
 from . import connecting, showing, verify
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 READY = re.compile(r"gateway listening on (?P<address>[^\s\",}]+)")
 READY_S = 120.0
 """The first start on a machine makes a database."""
+FURTHER_EDITIONS = "OMNIPOLY_EDITIONS"
 STOP_S = 30.0
 LAST_WORDS = 20
 """Lines of the platform's output that are shown when it does not start."""
@@ -46,6 +49,7 @@ class Asked(NamedTuple):
 
 async def demonstrate(asked: Asked) -> int:
     """The exit code: 0 when the game ended and holds."""
+    _look_ahead(asked)
     out = showing.console()
     began = time.monotonic()
     out.print("Starting the platform …", style="dim")
@@ -59,6 +63,19 @@ async def demonstrate(asked: Asked) -> int:
             holds = not asked.seed_check or await _check(session, table, out)
     out.print(f"Everything is stopped; {time.monotonic() - began:.1f} s in all.", style="dim")
     return 0 if holds else 1
+
+
+def _look_ahead(asked: Asked) -> None:
+    """Say what cannot be played before anything is started; editions of one's own only the platform knows."""
+    if FURTHER_EDITIONS in os.environ:
+        return
+    try:
+        boards = loader.edition(asked.edition).boards
+    except EditionError as error:
+        raise UserError("; ".join(map(str, error.problems)) or str(error)) from error
+    least, most = boards[0].players[0], max(board.players[1] for board in boards)
+    if not least <= asked.players <= most:
+        raise UserError(f"{asked.edition} takes {least} to {most} players")
 
 
 async def _play(client: Client, session: Session, asked: Asked, out: Console) -> str:
