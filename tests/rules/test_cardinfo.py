@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from omnipoly.bots.strategy import Bot
@@ -11,6 +13,7 @@ from omnipoly.rules import cardinfo, engine, rent
 from omnipoly.rules.cardinfo import Row
 from omnipoly.rules.ring import Game, Kind
 from omnipoly.rules.state import FACTORY, HOTEL, NOBODY, State
+from tests.rules.positions import table as position
 
 NAMES = [*loader.shipped(), "tubbypoly/ring56", "tubbypoly/ring72"]
 
@@ -92,3 +95,48 @@ def test_cards_as_they_are_printed() -> None:
     assert [row.amount for row in cardinfo.rent_table(rugpull, 39)] == [32, 64, 160, 480, 1280, 1760, 2240, 0]
     assert cardinfo.rent_table(laspoly, 37)[:2] == (Row("bare", 0, 35), Row("set", 1, 70))
     assert cardinfo.rent_table(laspoly, 37)[-2:] == (Row("factory"), Row("mortgaged"))
+
+
+@pytest.mark.parametrize(
+    ("owns", "more", "row"),
+    [
+        ((39,), {}, Row("bare", 0, 50)),
+        ((37, 39), {}, Row("set", 2, 100)),
+        ((37, 39), {"buildings": {37: 1}}, Row("set", 2, 100)),
+        ((37, 39), {"buildings": {37: 1, 39: 1}}, Row("houses", 1, 200)),
+        ((37, 39), {"buildings": {37: 4, 39: 4}}, Row("houses", 4, 1700)),
+        ((37, 39), {"buildings": {37: 5, 39: 5}}, Row("hotel", 0, 2000)),
+        ((37, 39), {"mortgaged": (37,)}, Row("set", 2, 100)),
+        ((37, 39), {"mortgaged": (39,)}, Row("mortgaged")),
+    ],
+)
+def test_the_row_that_applies_in_a_position(owns: tuple[int, ...], more: dict[str, Any], row: Row) -> None:
+    """TUB-RENT-CARDINFO, CORE-RENT-SET."""
+    info = cardinfo.card(position("ann", "bob", turn="ann", owns={"bob": owns}, **more), 39)
+    assert (info.owner, info.rows[info.applies]) == (1, row)
+
+
+@pytest.mark.parametrize(
+    ("edition", "owns", "field", "row"),
+    [
+        ("tubbypoly/ring56", (37, 41), 37, Row("part", 2, 52)),
+        ("tubbypoly/ring56", (37, 40, 41), 37, Row("set", 3, 70)),
+        ("tubbypoly", (5, 15, 35), 5, Row("transports", 3, 100)),
+        ("tubbypoly", (12,), 12, Row("utilities", 1, factor=4)),
+        ("laspoly", (39,), 39, Row("set", 1, 100)),
+    ],
+)
+def test_the_row_that_applies_on_other_boards(edition: str, owns: tuple[int, ...], field: int, row: Row) -> None:
+    """TUB-RENT-CARDINFO, TUB-RENT-PART, TUB-RENT-TRANSPORT, TUB-RENT-UTILITY, LAS-RENT."""
+    mortgaged = (15,) if 15 in owns else ()
+    info = cardinfo.card(
+        position("ann", "bob", edition=edition, owns={"bob": owns}, turn="ann", mortgaged=mortgaged), field
+    )
+    assert info.rows[info.applies] == row
+
+
+def test_a_factory_takes_nothing() -> None:
+    """LAS-FACTORY."""
+    s = position("ann", "bob", edition="laspoly", turn="ann", owns={"bob": (39,)}, buildings={39: FACTORY})
+    info = cardinfo.card(s, 39)
+    assert info.rows[info.applies] == Row("factory")
