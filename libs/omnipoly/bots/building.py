@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import TYPE_CHECKING, Literal
 
@@ -27,14 +28,14 @@ def business(s: State, seat: int, character: Character, look: Outlook) -> Action
     spare = s.cash[seat] - s.rules.keep - character.reserve
     row = seat * s.rules.sets_n
     hand = s.held[row : row + s.rules.sets_n]
-    if True in map(operator.ge, hand, look.needs):
+    if True in map(operator.ge, hand, look.to_build):
         spare -= danger(s, seat)
-        field = _best_site(s, seat, row, look)
+        field = _best_site(s, seat, row, hand, look)
         if field >= 0:
             cost = s.rules.house_cost[field]
             if cost <= spare:
                 return Build(field, _what(s, seat, field, spare, look))
-            if s.level[field] < HOUSES:
+            if s.level[field] < HOUSES and cost - spare <= look.most_loan and 1 in hand:
                 pawn = _pawn(s, seat, hand, cost - spare)
                 return Mortgage(pawn) if pawn >= 0 else None
             return None
@@ -43,20 +44,19 @@ def business(s: State, seat: int, character: Character, look: Outlook) -> Action
     return None
 
 
-def _best_site(s: State, seat: int, row: int, look: Outlook) -> int:
+def _best_site(s: State, seat: int, row: int, hand: list[int], look: Outlook) -> int:
     """The street whose next building brings most for what it costs; -1 for none."""
-    held, level, even = s.held, s.level, look.even
+    level = s.level
     best, most = -1, 0
-    for group, needed, members in look.streets:
-        if held[row + group] < needed or (look.mortgage_forbids and s.pledged[row + group]):
-            continue
+    for group in itertools.compress(range(len(hand)), map(operator.ge, hand, look.to_build)):
+        members = s.rules.sets[group]
         # only the least developed may be built on
         levels = [level[at] for at in members]
         low = min(levels)
-        if low >= HOTEL:
+        if low >= HOTEL or (look.mortgage_forbids and s.pledged[row + group]):
             continue
         for field, here in zip(members, levels, strict=True):
-            if here == low or (not even and here < HOTEL):
+            if here == low or (not look.even and here < HOTEL):
                 brings = look.yields[field][here]
                 if brings > most and s.owner[field] == seat and not s.mortgaged[field]:
                     best, most = field, brings
@@ -65,14 +65,15 @@ def _best_site(s: State, seat: int, row: int, look: Outlook) -> int:
 
 def _pawn(s: State, seat: int, hand: list[int], short: int) -> int:
     """A lot alone of its set in the seat's hand whose loan covers what a house lacks: the cheapest; -1 for none."""
-    rules = s.rules
-    best = -1
-    for field in rules.lots:
-        if s.owner[field] == seat and not s.mortgaged[field] and hand[rules.set_of[field]] == 1:
-            loan = rules.loan[field]
-            if loan >= short and rules.set_size[rules.set_of[field]] > 1 and (best < 0 or loan < rules.loan[best]):
-                best = field
-    return best
+    rules, owner = s.rules, s.owner
+    loan, set_of = rules.loan, rules.set_of
+    able = [
+        (loan[field], field)
+        for field in rules.lots
+        if owner[field] == seat and loan[field] >= short and hand[set_of[field]] == 1 and not s.mortgaged[field]
+    ]
+    able = [choice for choice in able if rules.set_size[set_of[choice[1]]] > 1]
+    return min(able)[1] if able else -1
 
 
 def _what(s: State, seat: int, field: int, spare: int, look: Outlook) -> Literal["building", "factory"]:

@@ -18,6 +18,7 @@ ROUNDS = 10
 """So many rounds ahead a bot looks."""
 HOUSES = 3
 """So many houses on each street a set is judged by: the step where rents rise most."""
+_NEVER = 1000
 _MEAN_THROW = 7
 _THROWS = 60
 """After so many, where a figure began no longer matters."""
@@ -39,12 +40,11 @@ class Outlook:
         """By set: how many of its lots must be in one hand to build there, or to make the most of it."""
         self.even = building.even
         self.mortgage_forbids = building.unmortgaged == "set"
-        self.streets = tuple(
-            (group, self.needs[group], rules.sets[group]) for group in range(rules.sets_n) if rules.street_set[group]
-        )
-        """Sets of streets: number, lots needed to build, members."""
+        self.to_build = tuple(need if rules.street_set[group] else _NEVER for group, need in enumerate(self.needs))
+        """By set: how many of its lots must be in one hand to build there; more than there are where nobody builds."""
         self.least_cost = min([rules.lift_cost[at] for at in rules.lots], default=1)
         """The least sum that lifts a mortgage."""
+        self.most_loan = max(rules.loan)
         most = rules.board.players[1]
         self.extra = [[self._of_set(group, opponents) for group in range(rules.sets_n)] for opponents in range(most)]
         """By opponents, set and lots held: what the holding is worth beyond the prices of its lots."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from omnipoly.rules import engine, lobby
-from omnipoly.rules.actions import Accept, Action, AddBot, Roll, SetOptions, Start
+from omnipoly.rules.actions import Accept, Action, AddBot, SetOptions, Start
 from omnipoly.rules.draft import Draft
-from omnipoly.rules.events import Event, Jailed, Moved, TableOpened, TurnStarted
+from omnipoly.rules.events import Event, TableOpened
 from omnipoly.rules.ring import Game
 from omnipoly.rules.state import NOBODY, OVER, State
 
@@ -31,7 +31,7 @@ HOST = "host"
 BEGIN_MS = 1_000_000
 """When a game begins on its own clock. Nothing depends on it; small numbers are cheaper to compare."""
 PACE_MS = 5_000
-"""A throw, and all that follows from it, takes so long on the table's clock."""
+"""A turn, and all that belongs to it, takes so long on the table's clock."""
 MOST_ACTIONS = 400
 """Within one turn; who goes on after them is played for by the clock (known fault 54)."""
 
@@ -64,7 +64,7 @@ class Played(msgspec.Struct, frozen=True, gc=False):
     cut: int
     """Turns that had too many actions and were played on by the clock."""
     landings: tuple[int, ...]
-    """By field: how often a figure came to stand there by a throw, a card, a jump, a ride; the last one: in jail."""
+    """By field: how often a figure came to stand there, and stayed, by what its owner did; the last one: in jail."""
 
 
 class Table:
@@ -95,7 +95,6 @@ class Table:
         self.landings = [0] * (self.state.rules.fields_n + 1)
         self._check = check
         self._watch = watch
-        self._told = 0
         self._seat(options)
 
     def _seat(self, options: SetOptions | None) -> None:
@@ -120,7 +119,6 @@ class Table:
             if not self._play_turn():
                 self.cut += 1
                 self._clock()
-            self._count()
         engine.check(s)
         return self._played()
 
@@ -128,8 +126,15 @@ class Table:
         """Play until the turn is another's or the game is over; false when it takes too many actions."""
         s, draft, players, act = self.state, self.draft, self.players, engine.act
         watched = self._check or self._watch is not None
+        position, landings = s.position, self.landings
         turn = s.turn
+        self._pass_time()
         for _ in range(MOST_ACTIONS):
+            if s.turn != turn or s.phases[-1] is OVER:
+                self.turns += s.turn != turn
+                if not watched:
+                    draft.events.clear()
+                return True
             seat, action = turn, None
             if seat >= 0 and s.prompt[seat] and not s.offers and not s.claims:
                 action = players[seat].decide(s, seat, self.now_ms)
@@ -137,30 +142,27 @@ class Table:
                 seat, action = self._others()
             if action is None:
                 self._clock()
-            elif type(action) is Roll and self._something_fell_due():
-                pass  # everybody is asked anew
-            elif act(draft, s.holder[seat], action, now_ms=self.now_ms) is None:
-                self.actions += 1
-                if type(action) is Accept:
-                    self.trades += 1
-                if watched:
-                    self._tell(s.holder[seat], action)
             else:
-                self.refused += 1
-                self._clock()
-            if s.turn != turn or s.phases[-1] is OVER:
-                return True
+                stood = position[seat]
+                if act(draft, s.holder[seat], action, now_ms=self.now_ms) is None:
+                    self.actions += 1
+                    if position[seat] != stood:
+                        landings[position[seat] if s.jailed[seat] < 0 else -1] += 1
+                    if type(action) is Accept:
+                        self.trades += 1
+                    if watched:
+                        self._tell(s.holder[seat], action)
+                else:
+                    self.refused += 1
+                    self._clock()
         return False
 
-    def _something_fell_due(self) -> bool:
-        """Let the time of a throw pass; whether a clock ran out meanwhile."""
+    def _pass_time(self) -> None:
+        """A turn, and all that belongs to it, takes its time; what falls due by then is played first."""
         self.now_ms += PACE_MS
-        events = len(self.draft.events)
         engine.play_due(self.draft, now_ms=self.now_ms)
-        if len(self.draft.events) == events:
-            return False
-        self._tell("", None)
-        return True
+        if self.draft.events:
+            self._tell("", None)
 
     def _others(self) -> tuple[int, Action | None]:
         """What is done where more than the turn owner's prompt is open, and by whom; nobody, nothing: all wait.
@@ -187,24 +189,10 @@ class Table:
         engine.play_due(self.draft, now_ms=self.now_ms)
         self._tell("", None)
 
-    def _count(self) -> None:
-        """Look at the events of a turn, and let them go."""
-        events, landings = self.draft.events, self.landings
-        for event in events:
-            kind = type(event)
-            if kind is Moved:
-                landings[event.field] += 1  # type: ignore[attr-defined]
-            elif kind is TurnStarted:
-                self.turns += 1
-            elif kind is Jailed:
-                landings[-1] += 1
-        events.clear()
-        self._told = 0
-
     def _tell(self, actor: str, action: Action | None) -> None:
         if self._watch is not None:
-            self._watch(self.now_ms, actor, action, self.draft.events[self._told :])
-            self._told = len(self.draft.events)
+            self._watch(self.now_ms, actor, action, self.draft.events[:])
+        self.draft.events.clear()
         if self._check:
             engine.check(self.state)
 
