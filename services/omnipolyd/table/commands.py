@@ -13,7 +13,6 @@ from omnipoly.rules import actions as act
 from omnipoly.rules import engine
 from omnipoly.rules.actions import kind_of
 from omnipoly.rules.codes import Code, Refused
-from omnipoly.rules.entropy import FairEntropy
 from omnipoly.rules.events import PositionSet
 from omnipoly.wire import views
 from omnipoly.wire.gen.table.v1 import table_pb2
@@ -87,10 +86,10 @@ class Command:
             self.future.set_exception(error)
             self.future.exception()  # whoever asked may be gone
 
-    def entropy(self, seed: bytes, state: State) -> Entropy:
-        """Where this command's chance comes from: the table's seed, or its script."""
+    def scripted(self, state: State) -> Entropy | None:
+        """Where this command's chance comes from when it brings its own; ``None``: from the table's seed."""
         if self.script is None:
-            return FairEntropy(seed, state.contributions)
+            return None
         self._scripted = Scripted(self.script, state)
         return self._scripted
 

@@ -41,7 +41,7 @@ def decide(table: Table, command: Command, outages: Outages, epoch: int) -> Deci
     state = table.state
     assert state is not None
     drafted = state.copy()
-    draft = Draft(drafted, command.entropy(table.seed, drafted))
+    draft = Draft(drafted, command.scripted(drafted) or table.entropy(drafted.contributions))
     # never before the end of an outage, which would be made up for once more
     at_ms = table.now_ms(max(round(time.time() * 1000), outages.ended_ms))
     said = None

@@ -11,6 +11,7 @@ before the end of the last outage, so that none is made up for twice where the c
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -88,11 +89,9 @@ class Outages:
     async def run(self) -> None:
         """Beat until cancelled."""
         while True:
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PULSE_S):
                     await self._hurry.wait()
-            except TimeoutError:
-                pass  # it is time
             self._hurry.clear()
             try:
                 await self.beat()

@@ -26,17 +26,27 @@ def prompts(s: State, happened: Iterable[Event], actor: str) -> list[tuple[str, 
     """
     if not s.prompt or s.phases[-1] is Phase.OVER:
         return []
-    shared = s.phases[-1] in _SHARED
+    asked = [seat for seat, number in enumerate(s.prompt) if number and s.connected[seat] and not s.bot[seat]]
+    if not asked:
+        return []
+    if s.phases[-1] not in _SHARED:
+        touched = _touched(happened)
+        asked = [seat for seat in asked if seat in touched or s.holder[seat] == actor]
+    found = []
+    for seat in asked:
+        listed = listing.prompt_actions(s, seat, s.now_ms)
+        message = legal.to_prompt(s.table, legal.prompt_of(s, seat), listed)
+        found.append((s.holder[seat], message.SerializeToString()))
+    return found
+
+
+def _touched(happened: Iterable[Event]) -> set[int]:
+    """Seats whose decision is another, or has another deadline."""
     touched: set[int] = set()
     for event in happened:
-        if type(event) is Asked:
-            touched.update(prompt.seat for prompt in event.opened)
-        elif type(event) is Shortened:
-            touched.add(event.seat)
-    found = []
-    for seat, number in enumerate(s.prompt):
-        if number and not s.bot[seat] and s.connected[seat] and (seat in touched or shared or s.holder[seat] == actor):
-            listed = listing.prompt_actions(s, seat, s.now_ms)
-            message = legal.to_prompt(s.table, legal.prompt_of(s, seat), listed)
-            found.append((s.holder[seat], message.SerializeToString()))
-    return found
+        kind = type(event)
+        if kind is Asked:
+            touched.update(prompt.seat for prompt in event.opened)  # type: ignore[attr-defined]
+        elif kind is Shortened:
+            touched.add(event.seat)  # type: ignore[attr-defined]
+    return touched

@@ -26,7 +26,7 @@ OPEN = (LOBBY, PLAYING, PAUSED)
 
 _options = Deriver().pair(Options, types_pb2.Options.DESCRIPTOR)
 
-_SHOWN = (
+_SHOWN = {
     events.SeatTaken,
     events.SeatFreed,
     events.OptionsSet,
@@ -38,7 +38,8 @@ _SHOWN = (
     events.PositionSet,
     events.Paused,
     events.Resumed,
-)
+}
+"""Kinds that always change something that lists show."""
 
 
 def status(s: State) -> table_pb2.TableStatus.ValueType:
@@ -54,7 +55,10 @@ def status(s: State) -> table_pb2.TableStatus.ValueType:
 def changed(before: State, happened: Iterable[Event]) -> bool:
     """Whether events changed something that lists show."""
     for event in happened:
-        if isinstance(event, _SHOWN) or (isinstance(event, events.TurnStarted) and event.round != before.round):
+        kind = type(event)
+        if kind in _SHOWN:
+            return True
+        if kind is events.TurnStarted and event.round != before.round:  # type: ignore[attr-defined]
             return True
     return False
 

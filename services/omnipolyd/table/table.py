@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from omnipoly.rules import engine
+from omnipoly.rules.entropy import FairEntropy
 from omnipoly.rules.ring import Game
 from omnipoly.rules.state import Phase
 from omnipoly.wire import commits, views
@@ -36,6 +37,8 @@ class Table:
         "broken",
         "busy",
         "epoch",
+        "fair",
+        "fair_for",
         "ids",
         "opened_at",
         "presence_revision",
@@ -55,6 +58,9 @@ class Table:
         self.version = 0
         self.epoch = 0
         self.seed = b""
+        self.fair: FairEntropy | None = None
+        self.fair_for: list[str] = []
+        """The contributions that ``fair`` was made with."""
         self.presence_revision = 0
         self.opened_at: datetime | None = None
         self.snapshot_version = 0
@@ -84,6 +90,7 @@ class Table:
         self.version = loaded.version
         self.epoch = loaded.epoch
         self.seed = loaded.seed
+        self.fair = None
         self.presence_revision = loaded.presence_revision
         self.opened_at = loaded.opened_at
         self.snapshot_version = loaded.snapshot_version
@@ -99,6 +106,12 @@ class Table:
         if len(self.ids) > KNOWN_IDS:
             del self.ids[next(iter(self.ids))]
             self.all_ids = False
+
+    def entropy(self, contributions: list[str]) -> FairEntropy:
+        """Chance by the table's seed; the same one for as long as nobody adds to it, which ends with the start."""
+        if self.fair is None or self.fair_for != contributions:
+            self.fair, self.fair_for = FairEntropy(self.seed, contributions), contributions[:]
+        return self.fair
 
     @property
     def scripted(self) -> bool:
