@@ -43,6 +43,15 @@ async def test_a_reader_waits_and_is_woken() -> None:
             await anext(late)
 
 
+async def test_a_reader_that_is_gone_is_forgotten() -> None:
+    feeds = Feeds()
+    kept, gone_ = feeds.open(), feeds.open()
+    del gone_
+    feeds.put(gone(1))
+    assert len(feeds._feeds) == 1
+    assert await anext(kept) == gone(1)
+
+
 def test_pauses_grow_and_are_never_shorter_than_asked_for() -> None:
     backoff = Backoff()
     pauses = [backoff.pause_s() for _ in range(12)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
@@ -54,10 +55,10 @@ class Feed(AsyncIterator["Happening"]):
 
 
 class Feeds:
-    """All readers of one connection."""
+    """All readers of one connection; one that nobody holds any more is forgotten."""
 
     def __init__(self) -> None:
-        self._feeds: list[Feed] = []
+        self._feeds: weakref.WeakSet[Feed] = weakref.WeakSet()
         self._ended = False
         self._error: Refused | None = None
 
@@ -66,7 +67,7 @@ class Feeds:
         feed = Feed()
         if self._ended:
             feed.end(self._error)
-        self._feeds.append(feed)
+        self._feeds.add(feed)
         return feed
 
     def put(self, happening: Happening) -> None:

@@ -16,6 +16,7 @@ from omnipoly.wire.malformed import Malformed
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from omnipoly.client.record import Tell
     from omnipoly.rules.ring import Game
     from omnipoly.wire.gen.game.v1 import commit_pb2, table_pb2
 
@@ -27,7 +28,7 @@ class Refollow(Exception):
 class Following:
     """A table that is followed, before its first picture and after."""
 
-    def __init__(self, table: str, pin: str, *, tell: bool, game_of: Callable[[str, str], Awaitable[Game]]) -> None:
+    def __init__(self, table: str, pin: str, *, tell: Tell, game_of: Callable[[str, str], Awaitable[Game]]) -> None:
         """``game_of(edition, digest)`` finds the compiled edition. ``tell``: keep a record of each commit."""
         self.table = table
         self.pin = pin

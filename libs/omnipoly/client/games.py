@@ -66,11 +66,11 @@ class Games:
             if not page.commits or after >= page.version:
                 return
 
-    async def record(self, table: str, *, pin: str = "") -> AsyncIterator[watch_pb2.RecordLine]:
-        """A table's record, the oldest line first."""
+    async def record(self, table: str, *, pin: str = "", language: str = "") -> AsyncIterator[watch_pb2.RecordLine]:
+        """A table's record, the oldest line first; in a language that its edition has texts in, else in its own."""
         token = ""
         while True:
-            request = watch_pb2.RecordRequest(table=table, page_token=token, pin=pin)
+            request = watch_pb2.RecordRequest(table=table, page_token=token, pin=pin, language=language)
             page = await self._calls.call(self._stub.Record, request)
             for line in page.lines:
                 yield line

@@ -60,7 +60,7 @@ class Gone(NamedTuple):
 
     table: str
     why: str
-    """``unfollowed``, ``barred``, ``private``, ``gone``, or the code of a refusal."""
+    """``barred``, ``private``, ``gone``, or the code of a refusal."""
     sentence: str
 
 

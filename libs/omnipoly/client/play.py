@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from omnipoly.client.connection import Calls
     from omnipoly.client.editions import Editions
+    from omnipoly.client.record import Tell
     from omnipoly.client.replica import TableReplica
     from omnipoly.rules.actions import Action
     from omnipoly.rules.legal import LegalAction
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 _REASON = stream_pb2.Left.Reason
 _WHY = {
-    _REASON.REASON_UNFOLLOWED: ("unfollowed", "It is followed no longer."),
     _REASON.REASON_BARRED: ("barred", "The host has sent you away from this table."),
     _REASON.REASON_PRIVATE: ("private", "This table has become private."),
     _REASON.REASON_GONE: ("gone", "This table is out of order, or is kept no longer."),
@@ -57,7 +57,7 @@ class _Command:
 class Play:
     """A playing connection. Made by ``Session.play``; an async context manager, and iterated for what happens."""
 
-    def __init__(self, calls: Calls, editions: Editions, *, tell: bool = False) -> None:
+    def __init__(self, calls: Calls, editions: Editions, *, tell: Tell = False) -> None:
         """For ``Session.play`` alone."""
         self._calls = calls
         self._editions = editions
@@ -249,6 +249,8 @@ class Play:
         if following is None:
             return
         if kind == "left":
+            if response.left.reason == _REASON.REASON_UNFOLLOWED:
+                return  # the answer to an `unfollow` of ours, and since then the table is followed anew
             why, sentence = _WHY.get(response.left.reason, ("", "It is followed no longer."))
             self._gone(following, Refused(why, sentence))
         elif kind == "prompt":

@@ -48,7 +48,7 @@ class TableReplica:
         self.state = views.from_view(view, self.game)
         self.version, self.epoch = view.version, view.epoch
 
-    def apply(self, commit: Commit, *, tell: bool = False) -> tuple[record.Line, ...] | None:
+    def apply(self, commit: Commit, *, tell: record.Tell = False) -> tuple[record.Line, ...] | None:
         """Move on by one commit; ``None`` for one that is known already, else its lines (none unless ``tell``).
 
         Raises ``OutOfStep`` when commits are missing, were written in another epoch, or do not fit.
@@ -64,7 +64,7 @@ class TableReplica:
         try:
             engine.enter(state, commit.at_ms, commit.actor)
             if tell:
-                lines = tuple(record.tell(state, commit.events))
+                lines = tuple(record.tell(state, commit.events, tell if isinstance(tell, str) else ""))
             else:
                 for event in commit.events:
                     event.apply(state)

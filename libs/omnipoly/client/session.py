@@ -19,6 +19,8 @@ from omnipoly.wire.gen.gateway.v1 import sessions_pb2, sessions_pb2_grpc
 if TYPE_CHECKING:
     import grpc
 
+    from omnipoly.client.record import Tell
+
 
 class Session:
     """Somebody who is signed in, and what they can do."""
@@ -53,11 +55,12 @@ class Session:
         """A guest: may play, but neither watch nor sit down at a paid table."""
         return self._tokens.session.guest
 
-    def play(self, *, tell: bool = False) -> Play:
-        """A playing connection; ``async with session.play() as play``. ``tell``: with a record of each commit."""
+    def play(self, *, tell: Tell = False) -> Play:
+        """A playing connection; ``async with session.play() as play``. ``tell``: with a record of each commit,
+        in the edition's own language or in the one that is named."""
         return Play(self.calls, self._editions, tell=tell)
 
-    def watch(self, table: str, *, pin: str = "", tell: bool = False) -> Watch:
+    def watch(self, table: str, *, pin: str = "", tell: Tell = False) -> Watch:
         """A viewer's connection to one table; ``async with session.watch(table) as watch``."""
         return Watch(self.calls, self._editions, table, pin=pin, tell=tell)
 

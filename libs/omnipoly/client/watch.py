@@ -17,6 +17,7 @@ from omnipoly.wire.gen.gateway.v1 import watch_pb2, watch_pb2_grpc
 if TYPE_CHECKING:
     from omnipoly.client.connection import Calls
     from omnipoly.client.editions import Editions
+    from omnipoly.client.record import Tell
     from omnipoly.client.replica import TableReplica
     from omnipoly.rules.ring import Game
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class Watch:
     """A viewer's connection. Made by ``Session.watch``; an async context manager, and iterated for what happens."""
 
-    def __init__(self, calls: Calls, editions: Editions, table: str, *, pin: str = "", tell: bool = False) -> None:
+    def __init__(self, calls: Calls, editions: Editions, table: str, *, pin: str = "", tell: Tell = False) -> None:
         """For ``Session.watch`` alone."""
         self._calls = calls
         self._editions = editions

@@ -111,13 +111,17 @@ class BotsService(app.Service):
     async def _keep_playing(self) -> None:
         while True:
             try:
-                async with await Client.connect(self.settings.gateway_addr) as client:
+                async with await Client.connect(self._gateway()) as client:
                     session = client.with_tokens(lambda: tokens.session(self._key))
                     async with session.play() as play:
                         await self._played(play, session.lobby)
             except Refused as refused:
                 log.warning("gateway_lost", gateway=self.settings.gateway_addr, cause=str(refused))
             await asyncio.sleep(CONNECT_AGAIN_S * random.uniform(0.5, 1.5))
+
+    def _gateway(self) -> str:
+        """One of the gateways, each time any of them."""
+        return random.choice(self.settings.gateway_addr.split(",")).strip()
 
     async def _played(self, play: Play, lobby: Lobby) -> None:
         """One connection, until it is over."""

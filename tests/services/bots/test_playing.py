@@ -21,7 +21,7 @@ from omnipoly.wire.commits import Commit
 from omnipoly.wire.gen.bots.v1 import bots_pb2, bots_pb2_grpc
 from omnipolyd.bots import ideas
 from omnipolyd.gateway import tokens
-from tests.services.bots.stack import KEY, Stack, bots, stack
+from tests.services.bots.stack import KEY, Stack, bots, gateway_of, stack
 from tests.services.conftest import MakeDatabase
 from tests.services.waiting import eventually
 
@@ -120,6 +120,29 @@ async def test_a_replica_that_dies_is_followed_by_another(platform: Stack, clien
         # It is found by looking: what was published before is not heard.
         async with running(bots(platform)):
             await until(play, replica, over)
+
+
+async def test_a_gateway_that_stops_and_starts_again(platform: Stack, client: Client) -> None:
+    session = await client.sign_in_guest("Host")
+    table = await opened(session, "tubbypoly", rounds=8)
+    async with AsyncExitStack() as up:
+        play = await up.enter_async_context(session.play())
+        replica = await play.follow(table)
+        gateways = AsyncExitStack()
+        own = await gateways.enter_async_context(running(gateway_of(platform.table, **platform.settings)))
+        service = bots(platform, gateway_addr=own.address)
+        await up.enter_async_context(running(service))
+        await session.lobby.start(table)
+        await until(play, replica, lambda seen: seen.state.round >= 2)
+        await gateways.aclose()
+        before = replica.version
+        assert not over(replica)
+        settings = {**platform.settings, "port": own.port}
+        await up.enter_async_context(running(gateway_of(platform.table, **settings)))
+        await until(play, replica, over)
+        assert replica.version > before
+    names = commands((await log_of(session, table)).log)
+    assert len(set(names)) == len(names)
 
 
 async def test_tables_are_found_by_looking_where_the_bus_is_silent(platform: Stack, client: Client) -> None:

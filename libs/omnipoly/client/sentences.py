@@ -1,0 +1,158 @@
+"""What sentences a record can have, and what each of them names: what a language's file must hold."""
+
+from __future__ import annotations
+
+from omnipoly.client.wording import Keys
+from omnipoly.rules.events import Reason
+
+LINES: dict[str, tuple[str, ...]] = {
+    # the table
+    "table_opened.fair": ("edition", "commitment"),
+    "table_opened.scripted": ("edition",),
+    "seat_taken.person": ("name",),
+    "seat_taken.bot": ("name",),
+    "seat_freed": ("who",),
+    "options_set": ("options",),
+    "contributed": ("person", "text"),
+    "host_changed": ("person",),
+    "game_started": ("options",),
+    "connected": ("who",),
+    "disconnected": ("who",),
+    "went_away.missed": ("who",),
+    "went_away.closed": ("who",),
+    "went_away.broken": ("who",),
+    "came_back": ("who",),
+    "paused": (),
+    "resumed": (),
+    "clocks_moved": ("seconds",),
+    "advanced": ("seconds",),
+    "seat_handed_over.bot": ("who",),
+    "seat_handed_over.taken": ("name", "who"),
+    "seat_handed_over.back": ("name",),
+    "seat_out.bankrupt": ("who",),
+    "seat_out.left": ("who",),
+    "seat_out.removed": ("who",),
+    "seat_out.gave_up": ("who",),
+    "limit_reached": (),
+    "game_ended": ("why", "places"),
+    "seed_revealed": ("seed",),
+    "position_set": (),
+    # a turn
+    "order_decided": ("order",),
+    "turn_started": ("round", "who"),
+    "dice_thrown.walk": ("who", "first", "second", "speed", "double"),
+    "dice_thrown.order": ("who", "first", "second"),
+    "dice_thrown.jail": ("who", "first", "second", "jail?"),
+    "dice_thrown.utility": ("who", "first", "second"),
+    "moved.walk": ("who", "field"),
+    "moved.card": ("who", "field"),
+    "moved.back": ("who", "field"),
+    "moved.jump": ("who", "field"),
+    "moved.ride": ("who", "field"),
+    "moved.teleport": ("who", "field"),
+    "triplet_thrown": ("steps",),
+    "choice_offered.steps": ("who",),
+    "choice_offered.teleport": ("who",),
+    "choice_offered.travel": ("who",),
+    "throw_played": ("who",),
+    "jailed.doubles": ("who", "jail"),
+    "jailed.field": ("who", "jail"),
+    "jailed.card": ("who", "jail"),
+    "try_failed": ("who", "jail"),
+    "released.double": ("who", "jail"),
+    "released.bail": ("who", "jail"),
+    "released.card": ("who", "jail"),
+    "released.last_try": ("who", "jail"),
+    "card_drawn": ("who", "deck", "card"),
+    "card_returned": ("who", "card"),
+    "card_moved": ("giver", "taker"),
+    # lots
+    "lot_answered": ("who", "field"),
+    "lot_moved.sold": ("owner", "field"),
+    "lot_moved.dealt": ("who", "field"),
+    "lot_moved.passed": ("owner", "heir", "field"),
+    "level_changed.house": ("who", "field", "number"),
+    "level_changed.hotel": ("who", "field"),
+    "level_changed.factory": ("who", "field"),
+    "level_changed.house_gone": ("who", "field"),
+    "level_changed.hotel_gone": ("who", "field"),
+    "level_changed.factory_gone": ("who", "field"),
+    "level_changed.all_gone": ("who", "field"),
+    "mortgage_changed.mortgaged": ("who", "field"),
+    "mortgage_changed.lifted": ("who", "field"),
+    "auction_opened.bank": ("field",),
+    "auction_opened.forced": ("field", "owner"),
+    "bid_made": ("who", "amount", "field"),
+    "bidder_passed.passed": ("who",),
+    "bidder_passed.short": ("who",),
+    "bidder_passed.clock": ("who",),
+    "bids_fell": ("who",),
+    "auction_closed.won": ("who", "field", "amount"),
+    "auction_closed.unsold": ("field",),
+    "offer_made": ("proposer", "receiver", "give", "take"),
+    "offer_closed.accepted": ("proposer", "receiver", "give", "take"),
+    "offer_closed.refused": ("proposer", "receiver"),
+    "offer_closed.withdrawn": ("proposer", "receiver"),
+    "offer_closed.void": ("proposer", "receiver"),
+    "offer_closed.lapsed": ("proposer", "receiver"),
+    # money
+    "paid.bought": ("payer", "payee", "amount", "field"),
+    "paid.plain": ("payer", "payee", "amount", "why"),
+    "debt_opened": ("debtor", "creditor", "amount", "why"),
+    "debt_closed": ("debtor", "creditor"),
+    "debt_passed": ("debtor", "creditor", "heir"),
+    "rent_claimable": ("claimant", "payer", "amount", "field"),
+    "rent_claimed": ("claimant", "payer", "field"),
+    "rent_lapsed": ("claimant", "payer", "amount", "field"),
+    "liquidation_started": ("who",),
+    "liquidation_ended": ("who",),
+    # votes
+    "vote_opened": ("person",),
+    "voted.yes": ("person",),
+    "voted.no": ("person",),
+    "vote_closed.passed": (),
+    "vote_closed.failed": (),
+    "vote_closed.fallen": (),
+}
+"""By kind of event, or by kind and variant; the placeholders that a sentence uses (with ``?``: may use)."""
+
+PHRASES: dict[str, tuple[str, ...]] = {
+    "nobody": (),
+    "and": (),
+    "ended.last_standing": (),
+    "ended.round_limit": (),
+    "ended.time_limit": (),
+    "ended.vote": (),
+    "ended.alone": (),
+    "ended.closed": (),
+    "ended.idle": (),
+    "ended.abandoned": (),
+    "places": ("places",),
+    "place": ("place", "name"),
+    "speed": ("face",),
+    "face.city": (),
+    "face.choice": (),
+    "double": (),
+    "options.start_cash": ("amount",),
+    "options.clock": ("seconds",),
+    "options.entry_fee": ("credits",),
+    "side.nothing": (),
+    "side.lot": ("field",),
+    "side.mortgaged": ("field",),
+    **{f"reason.{reason}": () for reason in Reason},
+    "reason.rent_for": ("field",),
+}
+"""Parts of sentences, and what they use."""
+
+COUNTS = ("rounds", "minutes", "credits", "lots", "cards")
+"""Words that stand beside numbers."""
+
+PARTIES = frozenset(
+    (
+        *("who", "owner", "heir", "giver", "taker", "payer", "payee", "debtor", "creditor", "claimant"),
+        *("proposer", "receiver"),
+    )
+)
+"""Placeholders that are a seat, the bank or the casino."""
+
+KEYS = Keys(LINES, PHRASES, COUNTS, PARTIES)
