@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from omnipoly.client import record
+from omnipoly.client import record, telling
+from omnipoly.client.teller import Teller
 from omnipoly.editions import loader
 from omnipoly.editions.texts import Words
 from omnipoly.rules import engine, events
@@ -17,8 +18,8 @@ from tests.client.games import played
 
 
 def test_every_kind_has_a_sentence_or_is_known_to_be_silent() -> None:
-    silent = {events.kind_of(kind) for kind in record.SILENT}
-    told = {events.kind_of(kind) for kind in record._SAYS}
+    silent = {events.kind_of(kind) for kind in telling.SILENT}
+    told = {events.kind_of(kind) for kind in telling.SAYS}
     assert silent | told == set(events.KINDS)
     assert not silent & told
 
@@ -36,7 +37,7 @@ def test_payments_throws_and_cards_are_told_with_the_numbers_of_the_event(editio
                 assert told is not None
                 assert Words(log.game.edition).money(event.amount) in told.text
                 for party in (event.payer, event.payee):
-                    assert record.party(state, party).casefold() in told.text.casefold()
+                    assert str(Teller(state).party(party)).casefold() in told.text.casefold()
             elif isinstance(event, events.DiceThrown):
                 assert told is not None
                 assert f"{event.dice[0]} and {event.dice[1]}" in told.text
@@ -112,20 +113,22 @@ def test_sides_of_a_trade_in_words() -> None:
     state.mortgaged = [False] * state.rules.fields_n
     first, second = state.rules.lots[:2]
     state.mortgaged[second] = True
-    words = record.side(state, Side(cash=20, fields=(first, second), cards=("x", "y")))
-    one, two = record.field(state, first), record.field(state, second)
+    teller = Teller(state)
+    words = teller.side(Side(cash=20, fields=(first, second), cards=("x", "y")))
+    one, two = teller.field(first), teller.field(second)
     assert words == f"20 pupas, {one}, {two} (mortgaged) and 2 jail-free cards"
-    assert record.side(state, Side(fields=tuple(state.rules.lots[:9]))) == "9 lots"
-    assert record.side(state, Side()) == "nothing"
+    assert teller.side(Side(fields=tuple(state.rules.lots[:9]))) == "9 lots"
+    assert teller.side(Side()) == "nothing"
 
 
 def test_who_is_not_at_the_table_goes_by_id() -> None:
     state = engine.blank(Game(loader.edition("laspoly")).first)
     state.holder, state.name = ["guest:1"], ["Ann"]
-    assert record.person(state, "guest:1") == "Ann"
-    assert record.person(state, "admin:root") == "root"
-    assert record.person(state, "") == "nobody"
-    assert record.party(state, CASINO) == "the casino"
+    teller = Teller(state)
+    assert str(teller.person("guest:1")) == "Ann"
+    assert str(teller.person("admin:root")) == "root"
+    assert teller.person("") == "nobody"
+    assert str(teller.party(CASINO)) == "the casino"
 
 
 def test_a_long_line_is_cut() -> None:

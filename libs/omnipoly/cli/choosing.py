@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from omnipoly.client import record
+from omnipoly.client.teller import Teller
 from omnipoly.rules import actions as act
 from omnipoly.rules.actions import Action, Side
+
+from .screen import screen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,62 +37,81 @@ class Choice(NamedTuple):
     action: Action | None
 
 
-def choices(s: State, seat: int, listed: Sequence[LegalAction]) -> list[Choice]:
+def choices(s: State, seat: int, listed: Sequence[LegalAction], language: str = "") -> list[Choice]:
     """The list: what a seat may do, with what it costs or brings."""
     found: list[Choice] = []
+    labels = _Labels(s, language)
     for legal in sorted(listed, key=lambda legal: legal.do in _LATE):
-        found += _of(s, seat, legal)
+        found += _of(labels, legal)
     return found
 
 
-def _of(s: State, seat: int, legal: LegalAction) -> Iterator[Choice]:
-    kind, do = act.KINDS[legal.do], legal.do.replace("_", " ")
+class _Labels:
+    """What choices are called at a table."""
+
+    def __init__(self, s: State, language: str) -> None:
+        self.s = s
+        self.teller = Teller(s, language)
+        self.say = screen(self.teller.words.language)
+
+    def sum(self, amount: int) -> str:
+        """What it costs or brings; "" for nothing."""
+        return (
+            self.say.phrase("costs" if amount < 0 else "brings", amount=self.teller.money(abs(amount)))
+            if amount
+            else ""
+        )
+
+    def offer(self, number: int) -> str:
+        """An offer in words."""
+        offer = next((offer for offer in self.s.offers if offer.offer == number), None)
+        if offer is None:
+            return str(number)
+        give, take = self.teller.side(offer.give), self.teller.side(offer.take)
+        return self.teller.phrase("offer", proposer=self.teller.party(offer.proposer), give=give, take=take)
+
+
+def _of(labels: _Labels, legal: LegalAction) -> Iterator[Choice]:
+    s, say, money = labels.s, labels.say, labels.teller.money
+    kind = act.KINDS[legal.do]
     if legal.do == "bid":
         amounts = legal.amounts or (legal.least,)
         for amount in amounts[:3]:
-            yield Choice(f"bid {record.money(s, amount)}", act.Bid(legal.auction, amount))
+            yield Choice(say.phrase("bid", amount=money(amount)), act.Bid(legal.auction, amount))
         if not legal.amounts:
-            yield Choice(f"bid AMOUNT ({legal.least} to {legal.most})", None)
-    elif legal.do == "pass":
-        yield Choice("pass", act.Pass(legal.auction))
+            yield Choice(say.phrase("bid_amount", least=legal.least, most=legal.most), None)
     elif legal.do == "vote":
-        yield Choice("vote yes", act.Vote(yes=True))
-        yield Choice("vote no", act.Vote(yes=False))
+        yield Choice(say.phrase("vote.yes"), act.Vote(yes=True))
+        yield Choice(say.phrase("vote.no"), act.Vote(yes=False))
     elif legal.do == "offer":
         partners = ", ".join(f"{partner} {s.name[partner]}" for partner in legal.seats)
-        yield Choice(f"offer SEAT give … take … (to {partners})", None)
+        yield Choice(say.phrase("offer", partners=partners), None)
     elif legal.do == "choose_steps":
         for steps in legal.amounts:
-            yield Choice(f"walk {steps} fields", act.ChooseSteps(steps))
+            yield Choice(say.count("steps", steps), act.ChooseSteps(steps))
+    else:
+        yield from _named(labels, kind, say.phrase(f"do.{legal.do}"), legal)
+
+
+def _named(labels: _Labels, kind: type[Action], do: str, legal: LegalAction) -> Iterator[Choice]:
+    """Choices of one kind, by what they name."""
+    if legal.do == "pass":
+        yield Choice(do, act.Pass(legal.auction))
     elif legal.offers:
         for offer in legal.offers:
-            yield Choice(f"{do} {_offer(s, offer)}", kind(offer))
+            yield Choice(f"{do}: {labels.offer(offer)}", kind(offer))
     elif legal.seats:
         for other in legal.seats:
-            yield Choice(f"{do}: {s.name[other]}", kind(other))
+            yield Choice(f"{do}: {labels.s.name[other]}", kind(other))
     elif len(legal.fields) > MOST_FIELDS:
-        yield Choice(f"{do} FIELD", None)
+        yield Choice(labels.say.phrase("with_field", do=do), None)
     elif legal.fields:
         for field in legal.fields:
-            what = " a factory" if field.what == "factory" else ""
-            label = f"{do}{what}: {field.field} {record.field(s, field.field)}{_sum(s, field.amount)}"
+            what = labels.say.phrase("do.factory") if field.what == "factory" else do
+            label = f"{what}: {field.field} {labels.teller.field(field.field)}{labels.sum(field.amount)}"
             yield Choice(label, act.Build(field.field, field.what) if field.what else kind(field.field))
     else:
-        yield Choice(do + _sum(s, legal.amount), kind())
-
-
-def _sum(s: State, amount: int) -> str:
-    if not amount:
-        return ""
-    return f", {'costs' if amount < 0 else 'brings'} {record.money(s, abs(amount))}"
-
-
-def _offer(s: State, number: int) -> str:
-    offer = next((offer for offer in s.offers if offer.offer == number), None)
-    if offer is None:
-        return f"offer {number}"
-    give, take = record.side(s, offer.give), record.side(s, offer.take)
-    return f"the offer of {s.name[offer.proposer]}: {give} for {take}"
+        yield Choice(do + labels.sum(legal.amount), kind())
 
 
 def parse(typed: str, listed: Sequence[Choice], s: State) -> Action:

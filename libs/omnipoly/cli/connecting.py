@@ -27,6 +27,23 @@ VARIABLES = ("OMNIPOLY_GATEWAY", "OMNIPOLY_TOKEN")
 Gateway = Annotated[str, typer.Option(metavar="HOST:PORT", envvar=VARIABLES[0], help="The gateway to talk to.")]
 Token = Annotated[str, typer.Option(envvar=VARIABLES[1], help="An access token, in place of a sign-in as a guest.")]
 Pin = Annotated[str, typer.Option(help="The PIN of a private table.")]
+
+
+def language(wanted: str) -> str:
+    """A language that there are sentences in. Raises ``typer.BadParameter``."""
+    from omnipoly.editions.languages import GRAMMARS
+
+    if wanted and wanted not in GRAMMARS:
+        raise typer.BadParameter(f"there are: {', '.join(GRAMMARS)}")
+    return wanted
+
+
+Language = Annotated[
+    str,
+    typer.Option(
+        metavar="LANGUAGE", callback=language, help="Of names and sentences, e.g. ru; none: the edition's own."
+    ),
+]
 Name = Annotated[str, typer.Option(help="The name shown, of a guest.")]
 
 

@@ -16,6 +16,7 @@ def command(
     seed_check: Annotated[
         bool, typer.Option("--seed-check/--no-seed-check", help="Recompute every throw from the revealed seed.")
     ] = True,
+    language: connecting.Language = "",
 ) -> None:
     """Start everything on this machine, let bots play a game, follow it, check its dice, and stop everything.
 
@@ -23,4 +24,4 @@ def command(
     """
     from .demonstrating import Asked, demonstrate
 
-    raise typer.Exit(connecting.run(demonstrate(Asked(edition, players, round_limit, seed_check))))
+    raise typer.Exit(connecting.run(demonstrate(Asked(edition, players, round_limit, seed_check, language))))

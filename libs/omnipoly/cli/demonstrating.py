@@ -45,6 +45,7 @@ class Asked(NamedTuple):
     players: int
     round_limit: int
     seed_check: bool
+    language: str = ""
 
 
 async def demonstrate(asked: Asked) -> int:
@@ -82,7 +83,7 @@ async def _play(client: Client, session: Session, asked: Asked, out: Console) ->
     """Open a table of bots, start it, and follow it to its end."""
     options = act.SetOptions(round_limit=asked.round_limit) if asked.round_limit else None
     table = await session.lobby.create(asked.edition, options=options, unseated=True)
-    async with session.play(tell=True) as play:
+    async with session.play(tell=asked.language or True) as play:
         feed = aiter(play)
         replica = await play.follow(table)
         out.print(f"The dice are committed to as {replica.state.commitment}.", markup=False)
@@ -95,7 +96,7 @@ async def _play(client: Client, session: Session, asked: Asked, out: Console) ->
             elif isinstance(happening, Gone):
                 raise UserError(happening.sentence, exit_code=1)
             if showing.over(replica.state):
-                out.print(showing.places(replica.state))
+                out.print(showing.places(replica.state, asked.language))
                 return table
     raise UserError("The game did not end.", exit_code=1)
 

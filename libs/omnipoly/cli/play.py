@@ -18,6 +18,7 @@ def command(
     name: connecting.Name = "Guest",
     pin: connecting.Pin = "",
     token: connecting.Token = "",
+    language: connecting.Language = "",
 ) -> None:
     """Play: choose from what may be done, by its number or in words.
 
@@ -25,4 +26,4 @@ def command(
     """
     from .terminal import Asked, play
 
-    connecting.run(play(Asked(table, gateway, edition, bots, round_limit, name, pin, token)))
+    connecting.run(play(Asked(table, gateway, edition, bots, round_limit, name, pin, token, language)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from omnipoly.client import record
+from omnipoly.client.teller import Teller
 from omnipoly.rules.ending import net_worth
 from omnipoly.rules.state import FREE, Away, Out, Phase
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from omnipoly.client.record import Line
+    from omnipoly.client.wording import Wording
     from omnipoly.rules.state import State
 
 _STYLES = {
@@ -29,7 +30,6 @@ _STYLES = {
     "paid": "yellow",
     "card_drawn": "italic",
 }
-_OUT = {Out.BANKRUPT: "bankrupt", Out.LEFT: "left", Out.REMOVED: "removed", Out.GAVE_UP: "gave up"}
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -49,48 +49,56 @@ def lines(out: Console, told: Iterable[Line]) -> None:
         out.print(f"[{style}]{text}[/]" if style else text)
 
 
-def position(s: State) -> Table:
+def position(s: State, language: str = "") -> Table:
     """Where everybody stands: cash, field, lots, what is the matter with them."""
+    teller, say = _words(s, language)
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=box.SIMPLE, pad_edge=False)
     for heading, justify in (("", "left"), ("cash", "right"), ("on", "left"), ("lots", "right"), ("", "left")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+        table.add_column(heading and say.phrase(f"heading.{heading}"), justify=justify)  # type: ignore[arg-type]
     for seat, name in enumerate(s.name):
         mark = "[bold]»[/] " if seat == s.turn else "  "
         if s.out[seat] != Out.IN:
-            table.add_row(f"  {escape(name)}", "", "", "", _OUT[Out(s.out[seat])])
+            table.add_row(f"  {escape(name)}", "", "", "", say.phrase(f"out.{Out(s.out[seat]).name.lower()}"))
             continue
-        notes = [f"owes {record.money(s, debt.amount)}" for debt in s.debts if debt.debtor == seat]
+        notes = [say.phrase("note.owes", amount=teller.money(debt.amount)) for debt in s.debts if debt.debtor == seat]
         if s.jailed[seat] != FREE:
-            notes.append("in jail")
+            notes.append(say.phrase("note.jailed", jail=teller.jail))
         if s.away[seat] != Away.NO:
-            notes.append("away")
+            notes.append(say.phrase("note.away"))
         if s.cards[seat]:
-            notes.append("holds a card" if len(s.cards[seat]) == 1 else f"holds {len(s.cards[seat])} cards")
-        at = escape(record.field(s, s.position[seat]))
-        table.add_row(
-            mark + escape(name), record.money(s, s.cash[seat]), at, str(s.lots[seat]), escape(", ".join(notes))
-        )
+            notes.append(say.count("cards", len(s.cards[seat])))
+        at, cash = escape(teller.field(s.position[seat])), teller.money(s.cash[seat])
+        table.add_row(mark + escape(name), cash, at, str(s.lots[seat]), escape(", ".join(notes)))
     return table
 
 
-def places(s: State) -> Table:
+def places(s: State, language: str = "") -> Table:
     """Who came where, with what."""
+    teller, say = _words(s, language)
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=box.SIMPLE, pad_edge=False)
-    for heading, justify in (("place", "right"), ("", "left"), ("net worth", "right"), ("", "left")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for heading, justify in (("place", "right"), ("", "left"), ("net_worth", "right"), ("", "left")):
+        table.add_column(heading and say.phrase(f"heading.{heading}"), justify=justify)  # type: ignore[arg-type]
     for seat in sorted(range(len(s.places)), key=lambda seat: s.places[seat]):
-        out = "" if s.out[seat] == Out.IN else _OUT[Out(s.out[seat])]
-        worth = record.money(s, net_worth(s, seat)) if s.out[seat] == Out.IN else ""
+        out = "" if s.out[seat] == Out.IN else say.phrase(f"out.{Out(s.out[seat]).name.lower()}")
+        worth = teller.money(net_worth(s, seat)) if s.out[seat] == Out.IN else ""
         table.add_row(str(s.places[seat]), escape(s.name[seat]), worth, out)
     return table
+
+
+def _words(s: State, language: str) -> tuple[Teller, Wording]:
+    """A table's names, and the commands' own words, in a language."""
+    from .screen import screen
+
+    teller = Teller(s, language)
+    return teller, screen(teller.words.language)
 
 
 def over(s: State) -> bool:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from omnipoly.client import Refused
 from omnipoly.client.happenings import CaughtUp, Gone, Happened, Pictured, Prompted, Said
+from omnipoly.editions.texts import Words
 from omnipoly.rules import actions as act
 from omnipoly.rules.state import Out, Phase
 
 from . import choosing, connecting, showing
+from .screen import screen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,6 +38,7 @@ class Asked(NamedTuple):
     name: str
     pin: str
     token: str
+    language: str = ""
 
 
 async def play(asked: Asked) -> None:
@@ -44,13 +47,14 @@ async def play(asked: Asked) -> None:
     async with connecting.connected(asked.gateway) as client:
         session = await connecting.signed_in(client, asked.token, asked.name)
         table = asked.table or await _open(session, asked)
-        async with session.play(tell=True) as connection:
+        async with session.play(tell=asked.language or True) as connection:
             feed = aiter(connection)
             if asked.table:
                 await _sit(session, asked)
             replica = await connection.follow(table, pin=asked.pin)
-            out.print(f"You are at the table {table}.", markup=False)
-            await Terminal(out, session, connection, replica).run(feed)
+            terminal = Terminal(out, session, connection, replica, asked.language)
+            terminal.say("at_table", table=table)
+            await terminal.run(feed)
 
 
 async def _open(session: Session, asked: Asked) -> str:
@@ -73,7 +77,10 @@ async def _sit(session: Session, asked: Asked) -> None:
 class Terminal:
     """One game on one terminal."""
 
-    def __init__(self, out: Console, session: Session, connection: Play, replica: TableReplica) -> None:
+    def __init__(
+        self, out: Console, session: Session, connection: Play, replica: TableReplica, language: str = ""
+    ) -> None:
+        self._language = Words(replica.state.rules.edition, language).language
         self._out = out
         self._session = session
         self._play = connection
@@ -90,7 +97,7 @@ class Terminal:
     async def run(self, feed: object) -> None:
         """Until the game is over, the table is gone, or the input ends."""
         if showing.over(self._replica.state):
-            self._out.print(showing.places(self._replica.state))
+            self._out.print(showing.places(self._replica.state, self._language))
             return
         self._greet()
         hearing = asyncio.create_task(self._hear(feed), name="terminal-hear")
@@ -106,6 +113,10 @@ class Terminal:
             if isinstance(error, Exception):
                 raise error
 
+    def say(self, key: str, style: str = "", **values: object) -> None:
+        """One of the commands' own sentences."""
+        self._out.print(screen(self._language).phrase(key, **values), markup=False, style=style)
+
     @property
     def seat(self) -> int:
         """One's seat; -1: none."""
@@ -114,10 +125,9 @@ class Terminal:
     def _greet(self) -> None:
         s = self._replica.state
         if s.phase is Phase.LOBBY:
-            names = ", ".join(s.name)
-            self._out.print(f"Seated: {names}. The host starts the game by typing start.", markup=False)
+            self.say("seated", names=", ".join(s.name))
             return
-        self._out.print(showing.position(s))
+        self._out.print(showing.position(s, self._language))
         self._show_prompt()
 
     # --- what happens
@@ -140,7 +150,7 @@ class Terminal:
             self._show_prompt()
         s = self._replica.state
         if showing.over(s):
-            self._out.print(showing.places(s))
+            self._out.print(showing.places(s, self._language))
             return True
         return False
 
@@ -153,16 +163,18 @@ class Terminal:
             return
         prompt, listed = kept
         self._shown = (prompt.prompt, listed)
-        self._out.print(showing.position(self._replica.state))
+        self._out.print(showing.position(self._replica.state, self._language))
         self._list(prompt.seat, listed)
         left_s = self._replica.left_s(prompt.seat)
-        clock = f" ({max(0, round(left_s))} s)" if left_s is not None else ""
-        self._out.print(f"Your choice{clock}:", markup=False, style="bold")
+        if left_s is None:
+            self.say("choice", style="bold")
+        else:
+            self.say("choice_clock", style="bold", seconds=max(0, round(left_s)))
         self._remind(left_s)
         self._asked.set()
 
     def _list(self, seat: int, listed: tuple[LegalAction, ...]) -> None:
-        self._choices = choosing.choices(self._replica.state, seat, listed)
+        self._choices = choosing.choices(self._replica.state, seat, listed, self._language)
         for number, choice in enumerate(self._choices, 1):
             self._out.print(f"{number:>3}  {choice.label}", markup=False)
 
@@ -176,7 +188,7 @@ class Terminal:
     def _reminded(self, prompt: int) -> None:
         kept = self._replica.prompt
         if kept is not None and kept[0].prompt == prompt:
-            self._out.print(f"{LAST_S:.0f} s are left.", markup=False, style="bold")
+            self.say("left", style="bold", seconds=round(LAST_S))
 
     # --- what is typed
 
@@ -200,7 +212,7 @@ class Terminal:
         if not text:
             return False
         if word == "look":
-            self._out.print(showing.position(s))
+            self._out.print(showing.position(s, self._language))
         elif word == "more":
             prompt, listed = await self._play.legal(s.table)
             self._list(prompt.seat, listed)

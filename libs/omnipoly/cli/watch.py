@@ -15,12 +15,13 @@ def command(
     token: connecting.Token = "",
     pin: connecting.Pin = "",
     name: connecting.Name = "Viewer",
+    language: connecting.Language = "",
 ) -> None:
     """Follow a table: what happens, in sentences, until the game is over."""
-    connecting.run(_watch(table, gateway, token, pin, name))
+    connecting.run(_watch(table, gateway, token, pin, name, language))
 
 
-async def _watch(table: str, gateway: str, token: str, pin: str, name: str) -> None:
+async def _watch(table: str, gateway: str, token: str, pin: str, name: str, language: str) -> None:
     from omnipoly.client.happenings import Gone, Happened, Said
 
     from . import showing
@@ -28,12 +29,12 @@ async def _watch(table: str, gateway: str, token: str, pin: str, name: str) -> N
     out = showing.console()
     async with connecting.connected(gateway) as client:
         session = await connecting.signed_in(client, token, name)
-        async with session.watch(table, pin=pin, tell=True) as watch:
+        async with session.watch(table, pin=pin, tell=language or True) as watch:
             feed = aiter(watch)
             replica = await watch.replica()
-            out.print(showing.position(replica.state))
+            out.print(showing.position(replica.state, language))
             if showing.over(replica.state):
-                out.print(showing.places(replica.state))
+                out.print(showing.places(replica.state, language))
                 return
             async for happening in feed:
                 if isinstance(happening, Happened):
@@ -44,5 +45,5 @@ async def _watch(table: str, gateway: str, token: str, pin: str, name: str) -> N
                     out.print(happening.sentence, markup=False)
                     return
                 if showing.over(replica.state):
-                    out.print(showing.places(replica.state))
+                    out.print(showing.places(replica.state, language))
                     return

@@ -136,6 +136,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
     "options.start_cash": ("amount",),
     "options.clock": ("seconds",),
     "options.entry_fee": ("credits",),
+    "offer": ("proposer", "give", "take"),
     "side.nothing": (),
     "side.lot": ("field",),
     "side.mortgaged": ("field",),

@@ -45,7 +45,7 @@ Key = tuple[str, int, int]
 class _Reading:
     """A page being made: the state at a version, and the lines from a place on."""
 
-    def __init__(self, state: State, version: int, after: int, skip: int, size: int) -> None:
+    def __init__(self, state: State, version: int, after: int, skip: int, size: int, language: str) -> None:
         self.state = state
         self.version = version
         self.after = after
@@ -53,6 +53,7 @@ class _Reading:
         self.skip = skip
         """So have so many of the next commit."""
         self.size = size
+        self.language = language
         self.lines: list[pb.RecordLine] = []
         self.full = False
 
@@ -62,7 +63,7 @@ class _Reading:
         for commit in page:
             before = self.state.copy() if commit.version > self.after else self.state
             engine.enter(self.state, commit.at_ms, commit.actor)
-            told = list(record.tell(self.state, commit.events))
+            told = list(record.tell(self.state, commit.events, self.language))
             if commit.version > self.after:
                 told = told[self.skip :]
                 space = self.size - len(self.lines)
@@ -88,15 +89,15 @@ class Records:
         self._games: OrderedDict[str, Game] = OrderedDict()
         self._places: OrderedDict[Key, State] = OrderedDict()
 
-    async def page(self, table: str, size: int, page_token: str) -> pb.RecordResponse:
-        """A page of lines, and where the next begins. Raises ``Failure``."""
+    async def page(self, table: str, size: int, page_token: str, language: str = "") -> pb.RecordResponse:
+        """A page of lines in a language ("": the edition's own), and where the next begins. Raises ``Failure``."""
         after, skip = _place(page_token)
         game = await self.game(table)
         page = await self._upstream.tables.commits(table, after)
         state = self._places.pop((table, page.epoch, after), None)
         if state is None and after:
             page = await self._upstream.tables.commits(table, 0)
-        reading = _Reading(state or engine.blank(game.first), after if state else 0, after, skip, size)
+        reading = _Reading(state or engine.blank(game.first), after if state else 0, after, skip, size, language)
         try:
             while page.commits:
                 await asyncio.to_thread(_play, reading, list(page.commits), game)

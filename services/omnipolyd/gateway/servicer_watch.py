@@ -54,8 +54,10 @@ class WatchServicer:
     async def Record(self, request: pb.RecordRequest, caller: Caller, timeout_s: float) -> pb.RecordResponse:
         """A page of what happened, in sentences."""
         checks.page(request.page_size, RECORD_PAGE, request.page_token)
+        checks.language(request.language)
         await self._let_in(request, caller, timeout_s)
-        return await self._hub.records.page(request.table, request.page_size or RECORD_USUAL, request.page_token)
+        size = request.page_size or RECORD_USUAL
+        return await self._hub.records.page(request.table, size, request.page_token, request.language)
 
     async def _let_in(self, request: Any, caller: Caller, timeout_s: float) -> None:
         checks.table(request.table)
