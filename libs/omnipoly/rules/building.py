@@ -57,7 +57,7 @@ def site_code(s: State, seat: int, field: int, what: str = "building") -> Code |
             return Code.HAS_BUILDINGS
     if level >= HOTEL:
         return Code.MAX_BUILDINGS
-    if choices.even:
+    if choices.even and level:
         for other in rules.sets[group]:
             if s.level[other] < level and s.owner[other] == seat:
                 return Code.UNEVEN

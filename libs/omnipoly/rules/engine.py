@@ -266,7 +266,10 @@ _ANSWERS = frozenset(
     )
 )
 """What answers a prompt: only this starts the next clock (CORE-CLOCK)."""
+_VERIFY = {kind: verify for kind, (verify, _) in BY_SEAT.items()}
 _PLAY = {kind: play for kind, (_, play) in BY_SEAT.items()}
+_NO_GAME = [phase in (LOBBY, OVER) for phase in Phase]
+"""By phase: whether there is nothing to play."""
 _GOES_ON = [phase in (PLAYING_OUT, DEBT, LIQUIDATION, AUCTION, ORDER) for phase in Phase]
 """By phase: whether something may follow by itself."""
 _CLOSED = ("closed", "idle", "abandoned")
@@ -283,6 +286,15 @@ def verify(s: State, actor: str, action: Action, now_ms: int, prompt: int = 0) -
 
 def _verify_seat(s: State, seat: int, action: Action, now_ms: int, prompt: int) -> Code | None:
     """Of an action in the game."""
+    if prompt or s.paused_ms or s.out[seat] or _NO_GAME[s.phases[-1]]:
+        code = _barred(s, seat, prompt)
+        if code is not None:
+            return code
+    return _VERIFY[type(action)](s, seat, action, now_ms)
+
+
+def _barred(s: State, seat: int, prompt: int) -> Code | None:
+    """Why the seat can do nothing at all now, or not in answer to that decision."""
     phase = s.phases[-1]
     if phase is OVER:
         return Code.TABLE_CLOSED if s.ended in _CLOSED else Code.GAME_OVER
@@ -292,9 +304,7 @@ def _verify_seat(s: State, seat: int, action: Action, now_ms: int, prompt: int) 
         return Code.PAUSED
     if prompt and prompt != s.prompt[seat]:
         return Code.STALE_PROMPT
-    if phase is LOBBY:
-        return Code.WRONG_PHASE
-    return BY_SEAT[type(action)][0](s, seat, action, now_ms)
+    return Code.WRONG_PHASE if phase is LOBBY else None
 
 
 def _verify_person(s: State, person: str, action: Action, now_ms: int) -> Code | None:

@@ -34,11 +34,11 @@ def step(d: Draft) -> None:
     if field is not None:
         building.sell_one(d, seat, field)
         return
-    cheapest = raising.next_step(s, seat)
+    cheapest = raising.next_step(s, seat, raising.own_lots(s, seat))
     if cheapest is not None:
         mortgage.take_loan(d, seat, cheapest[1])
         return
-    lots = [field for field in s.rules.lots if s.owner[field] == seat]
+    lots = raising.own_lots(s, seat)
     if lots:
         field = min(lots, key=lambda at: (s.rules.price[at], at))
         if not auctions.open_auction(d, field, forced_by=seat):

@@ -21,10 +21,10 @@ def liquid(s: State, seat: int) -> int:
     total = s.cash[seat]
     if not s.lots[seat]:
         return total
-    rules, owner, level, mortgaged = s.rules, s.owner, s.level, s.mortgaged
-    for field in rules.lots:
-        if owner[field] == seat and not mortgaged[field]:
-            total += rules.loan[field]
+    loan, level, mortgaged = s.rules.loan, s.level, s.mortgaged
+    for field in own_lots(s, seat):
+        if not mortgaged[field]:
+            total += loan[field]
             if level[field]:
                 total += building.value(s, field)
     return total
@@ -35,13 +35,20 @@ def can_raise(s: State, seat: int, amount: int) -> bool:
     return liquid(s, seat) - amount >= s.rules.choices.debt.keep
 
 
-def next_step(s: State, seat: int) -> tuple[int, int, bool] | None:
-    """The single legal step that yields least, the lower field first: (yield, field, whether a building is sold)."""
+def own_lots(s: State, seat: int) -> list[int]:
+    """The seat's lots, in ring order."""
+    owner = s.owner
+    return [field for field in s.rules.lots if owner[field] == seat]
+
+
+def next_step(s: State, seat: int, lots: list[int]) -> tuple[int, int, bool] | None:
+    """The single legal step that yields least, the lower field first: (yield, field, whether a building is sold).
+
+    ``lots`` are those of the seat (``own_lots``): they stay the same from step to step.
+    """
     best: tuple[int, int, bool] | None = None
     rules = s.rules
-    for field in rules.lots:
-        if s.owner[field] != seat:
-            continue
+    for field in lots:
         if s.level[field]:
             if building.sale_code(s, seat, field) is None:
                 brings = rules.factory_yield[field] if s.level[field] == FACTORY else rules.building_yield[field]
@@ -83,8 +90,9 @@ def raise_cash(d: Draft, seat: int) -> list[tuple[int, bool]]:
     s = d.state
     debt = oldest_debt(s, seat)
     steps: list[tuple[int, bool]] = []
+    lots = own_lots(s, seat)
     while debt is not None and s.cash[seat] - debt.amount < s.rules.choices.debt.keep:
-        step = next_step(s, seat)
+        step = next_step(s, seat, lots)
         if step is None:
             break
         _, field, sells = step
