@@ -12,7 +12,7 @@ from omnipoly.rules.actions import Accept, Action, AddBot, SetOptions, Start
 from omnipoly.rules.draft import Draft
 from omnipoly.rules.events import Event, TableOpened
 from omnipoly.rules.ring import Game
-from omnipoly.rules.state import NOBODY, OVER, State
+from omnipoly.rules.state import FREE, OVER, State
 
 from .chance import Chance
 
@@ -124,37 +124,34 @@ class Table:
 
     def _play_turn(self) -> bool:
         """Play until the turn is another's or the game is over; false when it takes too many actions."""
-        s, draft, players, act = self.state, self.draft, self.players, engine.act
-        watched = self._check or self._watch is not None
-        position, landings = s.position, self.landings
+        s, draft, act = self.state, self.draft, engine.act
         turn = s.turn
         self._pass_time()
+        now_ms = self.now_ms
+        decide, actor = self.players[turn].decide, s.holder[turn]
+        watched = self._check or self._watch is not None
         for _ in range(MOST_ACTIONS):
             if s.turn != turn or s.phases[-1] is OVER:
                 self.turns += s.turn != turn
                 if not watched:
                     draft.events.clear()
                 return True
-            seat, action = turn, None
-            if seat >= 0 and s.prompt[seat] and not s.offers and not s.claims:
-                action = players[seat].decide(s, seat, self.now_ms)
+            action = None
+            if s.prompt[turn] and turn >= 0 and not s.offers and not s.claims:
+                action = decide(s, turn, now_ms)
             if action is None:
-                seat, action = self._others()
-            if action is None:
-                self._clock()
-            else:
-                stood = position[seat]
-                if act(draft, s.holder[seat], action, now_ms=self.now_ms) is None:
-                    self.actions += 1
-                    if position[seat] != stood:
-                        landings[position[seat] if s.jailed[seat] < 0 else -1] += 1
-                    if type(action) is Accept:
-                        self.trades += 1
-                    if watched:
-                        self._tell(s.holder[seat], action)
-                else:
-                    self.refused += 1
-                    self._clock()
+                self._others()
+                now_ms = self.now_ms
+                continue
+            stood = s.position[turn]
+            if act(draft, actor, action, now_ms=now_ms) is not None:
+                self._refused()
+                continue
+            self.actions += 1
+            if s.position[turn] != stood:
+                self._landed(turn)
+            if watched:
+                self._tell(actor, action)
         return False
 
     def _pass_time(self) -> None:
@@ -164,8 +161,8 @@ class Table:
         if self.draft.events:
             self._tell("", None)
 
-    def _others(self) -> tuple[int, Action | None]:
-        """What is done where more than the turn owner's prompt is open, and by whom; nobody, nothing: all wait.
+    def _others(self) -> None:
+        """One action where more than the turn owner's prompt is open, or the clock's where nobody does anything.
 
         First whoever has a rent to claim or an offer to answer, then those whose decision is open.
         """
@@ -177,8 +174,30 @@ class Table:
         for seat in dict.fromkeys(seats):
             action = self.players[seat].decide(s, seat, self.now_ms)
             if action is not None:
-                return seat, action
-        return NOBODY, None
+                self._do(seat, action)
+                return
+        self._clock()
+
+    def _do(self, seat: int, action: Action) -> None:
+        s = self.state
+        stood = s.position[seat]
+        if engine.act(self.draft, s.holder[seat], action, now_ms=self.now_ms) is not None:
+            self._refused()
+            return
+        self.actions += 1
+        if type(action) is Accept:
+            self.trades += 1
+        if s.position[seat] != stood:
+            self._landed(seat)
+        self._tell(s.holder[seat], action)
+
+    def _landed(self, seat: int) -> None:
+        s = self.state
+        self.landings[s.position[seat] if s.jailed[seat] == FREE else -1] += 1
+
+    def _refused(self) -> None:
+        self.refused += 1
+        self._clock()
 
     def _clock(self) -> None:
         """Nobody does anything: time passes until something falls due."""
