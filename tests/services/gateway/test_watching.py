@@ -114,6 +114,21 @@ async def test_history_page_by_page(running: Stack, ann: Client, viewer: Client)
     assert not (await viewer.call("Watch/History", watch_pb2.HistoryRequest(table=table, after=10))).commits
 
 
+async def test_a_record_in_another_language(running: Stack, ann: Client, bob: Client, viewer: Client) -> None:
+    table = await game(ann, bob, edition="globopoly")
+    lines = {}
+    for language in ("", "ru"):
+        request = watch_pb2.RecordRequest(table=table, language=language)
+        lines[language] = (await viewer.call("Watch/Record", request)).lines
+    own, russian = lines.values()
+    assert [(line.version, line.kind) for line in own] == [(line.version, line.kind) for line in russian]
+    assert own[0].text.startswith("The table is opened for Globopoly; ")
+    assert russian[0].text.startswith("Открыт стол «Глобополия»; ")
+    first = await viewer.call("Watch/Record", watch_pb2.RecordRequest(table=table, page_size=2))
+    request = watch_pb2.RecordRequest(table=table, page_token=first.next_page_token, language="ru")
+    assert (await viewer.call("Watch/Record", request)).lines == russian[2:]
+
+
 async def test_a_record_in_sentences(running: Stack, ann: Client, bob: Client, viewer: Client) -> None:
     table = await game(ann, bob, edition="rugpull", dev=True)
     stream = ann.play()
@@ -128,6 +143,9 @@ async def test_a_record_in_sentences(running: Stack, ann: Client, bob: Client, v
     assert [line.version for line in whole.lines] == sorted(line.version for line in whole.lines)
     assert whole.lines[-1].version == 5
     assert all(line.kind and line.at.seconds for line in whole.lines)
+    # An edition without texts in a language is told in its own.
+    request = watch_pb2.RecordRequest(table=table, language="ru")
+    assert (await viewer.call("Watch/Record", request)).lines == whole.lines
     # Read in pages of any size it is the same.
     for size in (1, 2, 3, 7):
         found, token = [], ""
