@@ -17,7 +17,7 @@ players = $(if $(PLAYERS),--players $(PLAYERS))
 port    = $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test lint types protos simulate lock clean
+.PHONY: help setup demo run test lint types protos simulate golden lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -52,6 +52,9 @@ protos: $(VENV) ## Write the Python stubs of the contracts under protos/
 
 simulate: $(VENV) ## Play GAMES games of bots on the engine alone (GAMES, EDITION, PLAYERS)
 	@$(BIN)/omnipoly simulate --games $(GAMES) $(edition) $(players)
+
+golden: $(VENV) ## Write the golden playthroughs of tests/golden anew, where what is played has changed on purpose
+	@$(BIN)/python -m tests.golden.write
 
 lock: $(VENV) ## Bring .ci/requirements.lock in step with pyproject.toml (UPGRADE=1: newest versions)
 	@.ci/lock $(if $(UPGRADE),--upgrade)
