@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from omnipoly.rules.actions import KINDS, Bid, Decline, Pass, Roll
+from omnipoly.rules.actions import KINDS, Bid, Decline, Leave, Pass, Roll
 from omnipoly.rules.codes import Code
 from omnipoly.rules.state import State
 from tests.rules.positions import act, do, table
@@ -77,3 +77,14 @@ def test_the_time_of_an_auction_that_was_closed_passes_without_effect() -> None:
     s, code = act(s, "bob", Bid(2, 10), after_s=(first_ends_ms - s.now_ms) / 1000)
     assert code is None
     assert (s.now_ms, s.lot, s.auction_deadline_ms) == (first_ends_ms, 9, first_ends_ms + 8000)
+
+
+def test_an_auction_that_begins_anew_is_another_one() -> None:
+    """Fault 5: a bid for the auction that fell does not hit the one in its place."""
+    s = do(table("ann", "bob", "cid", "dan", turn="ann", at={"ann": 0}), "ann", Roll(), (2, 4))
+    s = do(s, "ann", Decline())
+    s = do(s, "bob", Bid(1, 10))
+    s = do(s, "bob", Leave())
+    assert (s.auctions, s.lot, s.bids) == (2, 6, ())
+    assert act(s, "cid", Bid(1, 20))[1] is Code.AUCTION_CLOSED
+    assert act(s, "cid", Bid(2, 10))[1] is None
