@@ -37,7 +37,7 @@ class Decisions:
 
     def __init__(self, room: Room, upstream: Upstream) -> None:
         self.waiting: dict[int, list[tuple[str | Follower, bytes]]] = {}
-        """To be shown once a version is: each with its person, or with the one stream that asked."""
+        """To be shown once a version is: each with its person, or with the one stream that asked; none open: empty."""
         self._room = room
         self._upstream = upstream
         self._heard: deque[int] = deque(maxlen=HEARD)
@@ -52,6 +52,8 @@ class Decisions:
         """Nothing told so far holds any more."""
         self.waiting.clear()
         self._heard.clear()
+        for follower in self._room.followers:
+            follower.prompted = 0
 
     def told(self, version: int, prompts: Iterable[tuple[str, bytes]]) -> None:
         """What the commit of ``version`` opened, by person: shown once it is."""
@@ -63,10 +65,13 @@ class Decisions:
         """Shows what is no longer to wait."""
         for version in sorted(version for version in self.waiting if version <= self._room.version):
             for whose, prompt in self.waiting.pop(version):
-                data = frames.field(frames.PROMPT, prompt)
+                data = frames.field(frames.PROMPT, prompt) if prompt else b""
                 for follower in self._room.players.get(whose, ()) if isinstance(whose, str) else (whose,):
-                    if follower.live:
-                        follower.outlet.push(follower, data)
+                    # One told late says nothing to who has asked since.
+                    if follower.live and version > follower.prompted:
+                        follower.prompted = version
+                        if data:
+                            follower.outlet.push(follower, data)
 
     def ask_all(self) -> None:
         """Asks for everybody's: what told of them may be lost."""
@@ -86,8 +91,9 @@ class Decisions:
                 answer = await self._upstream.legal(room.table, follower.caller.person, room.version)
                 if answer.version < room.version:
                     continue  # what came meanwhile may have changed it
-                if answer.prompt.prompt_id and follower in room.followers:
-                    self._wait(answer.version, [(follower, answer.prompt.SerializeToString())])
+                if follower in room.followers:
+                    prompt = answer.prompt.SerializeToString() if answer.prompt.prompt_id else b""
+                    self._wait(answer.version, [(follower, prompt)])
                 return
         except Failure as failure:
             if failure.reason != Code.NOT_SEATED:

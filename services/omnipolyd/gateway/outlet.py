@@ -31,7 +31,7 @@ CUT = Counter("omnipoly_gateway_cut_total", "Streams ended because they were too
 class Follower:
     """One table on one stream."""
 
-    __slots__ = ("caller", "entered", "gone", "held", "live", "outlet", "plays", "room", "seated")
+    __slots__ = ("caller", "entered", "gone", "held", "live", "outlet", "plays", "prompted", "room", "seated")
 
     def __init__(
         self, room: Room, outlet: Outlet, caller: Caller, *, plays: bool, gone: Callable[[Follower], None]
@@ -46,6 +46,8 @@ class Follower:
         """The caller has a seat, as far as known."""
         self.entered = False
         """Presence knows of it."""
+        self.prompted = 0
+        """The version as of which the caller's decision was last told here."""
         self.live = False
         """Everything the room has shown is on its way; otherwise a snapshot or what was missed comes first."""
         self.held: list[tuple[int, bytes]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ class SessionsServicer:
         session = pb.Session(
             access_token=self._hub.keys.sign(claims), person=claims.person, name=claims.name, guest=True
         )
-        session.expires.FromSeconds(int(claims.expires_s))
+        session.expires.FromSeconds(math.ceil(claims.expires_s))
         session.session_expires.CopyFrom(session.expires)
         return pb.SignInGuestResponse(session=session)
 

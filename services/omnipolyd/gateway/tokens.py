@@ -7,6 +7,7 @@ first, drop the old one once its last session has ended.
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 import time
 from collections.abc import Sequence
@@ -84,7 +85,7 @@ class Keys:
             "sub": claims.person,
             "name": claims.name,
             "iat": int(time.time()),
-            "exp": int(claims.expires_s),
+            "exp": math.ceil(claims.expires_s),  # whole seconds: never less than was promised
         }
         if claims.guest:
             payload["guest"] = True

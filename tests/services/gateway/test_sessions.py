@@ -149,7 +149,7 @@ async def test_a_stream_without_a_session(running: Stack, stream: str) -> None:
 
 async def test_a_stream_ends_with_its_token(running: Stack, ann: Client) -> None:
     table = await ann.create()
-    async with running.client("oidc:short", guest=False, lifetime_s=1.5) as short:
+    async with running.client("oidc:short", guest=False, lifetime_s=1) as short:
         playing, watching = short.play(), short.watch(table)
         await playing.follow(table)
         await playing.next("progress")
