@@ -40,8 +40,10 @@ class Scripted:
 
     def pick(self, label: str, number: int, count: int) -> int:
         deck = label.removeprefix("deck ")
+        if deck == label:
+            return 0  # who begins, a lot that is dealt: the first there is, as scenario files have it
         cards = self._decks.get(deck)
-        if deck == label or not cards:
+        if not cards:
             raise ScriptRanOut(f"a draw ({label}) is needed that nothing scripts")
         card = cards.popleft()
         unseen = self._state.unseen[self._state.rules.deck_numbers[deck]]

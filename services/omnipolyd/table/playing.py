@@ -150,16 +150,20 @@ class Player:
             raise failures.unavailable("The log cannot be reached; try again.") from None
 
     async def _ready(self, table: Table) -> None:
-        await self._outages.wait_fresh()
-        while table.state is None:
-            found = await self._loader.load(table)
-            if found is not None:
-                self._publish_late(table, found)
+        """Return with the table in memory and a fresh pulse, both at the same moment: a load may outlast a pulse."""
+        while table.state is None or not self._outages.fresh:
+            await self._outages.wait_fresh()
+            if table.state is None:
+                found = await self._loader.load(table)
+                if found is not None:
+                    self._publish_late(table, found)
 
     async def _prepare(self, table: Table, command: Command, races: int) -> None:
         """Bring the table up to what the log says, then decide."""
+        stale = table.state is None
         await self._within(command, self._ready(table))
-        self._decide(table, command, races)
+        # what was read after the command came is current for it: it need not be shown to be
+        self._decide(table, command, races, loaded=stale)
 
     async def _look_up(self, table: Table, command: Command, *, unknown: bool, races: int) -> None:
         """A command that may be in the log already: give the answer it led to, or decide it anew.
@@ -189,23 +193,23 @@ class Player:
         assert table.state is not None
         self._answer(table, command, Answer(found.version, [found.body], duplicate=True), table.state)
 
-    async def _confirm(self, table: Table, command: Command, said: Refused | None, races: int) -> None:
+    async def _confirm(self, table: Table, command: Command, said: Refused | None, races: int, *, loaded: bool) -> None:
         """Nothing happened: show that this was decided on the log's last version before anybody is told so.
 
         A refusal besides asks the log for a command that was accepted before what this replica remembers.
         """
         version, epoch = table.version, table.epoch
-        current: list[bool] = [False]
+        current: list[bool] = [loaded]
         found: list[Found | None] = [None]
 
         async def look() -> None:
-            if command.presence_revision > table.presence_revision:
-                noted = self._store.note_presence
-                revision = command.presence_revision
-                current[0] = await ask(lambda: noted(table.table_id, version, epoch, revision))
+            revision = command.presence_revision
+            if revision > table.presence_revision:
+                note = self._store.note_presence
+                current[0] = await ask(lambda: note(table.table_id, version, epoch, revision))
                 return
-            head = await ask(lambda: self._freshness.ask(table.table_id))
-            current[0] = head == (version, epoch)
+            if not loaded:
+                current[0] = await ask(lambda: self._freshness.ask(table.table_id)) == (version, epoch)
             if current[0] and said is not None and command.command_id and not table.all_ids:
                 found[0] = await self._loader.find(table, command)
 
@@ -235,8 +239,11 @@ class Player:
 
     # --- deciding and storing -----------------------------------------------------------------------------------------
 
-    def _decide(self, table: Table, command: Command, races: int) -> None:
-        """Decide a command, and hand what happened to the log; what it is a repeat of is looked up first."""
+    def _decide(self, table: Table, command: Command, races: int, *, loaded: bool = False) -> None:
+        """Decide a command, and hand what happened to the log; what it is a repeat of is looked up first.
+
+        ``loaded``: the table was, since the command came.
+        """
         if command.command_id:
             known = table.ids.get((command.actor, command.command_id))
             if known is not None:
@@ -245,12 +252,12 @@ class Player:
                 else:
                     self._go_on(table, command, self._look_up(table, command, unknown=False, races=races))
                 return
-        if table.version < command.at_least and not races:
+        if table.version < command.at_least and not races and not loaded:
             table.forget()
             self._go_on(table, command, self._prepare(table, command, 1))
             return
         if command.only_looks:
-            self._go_on(table, command, self._confirm(table, command, None, races))
+            self._go_on(table, command, self._confirm(table, command, None, races, loaded=loaded))
             return
         try:
             decided = decide(table, command, self._outages, self._epoch.epoch)
@@ -265,7 +272,7 @@ class Player:
             self._end(table, command, _internal(table, command, error))
         else:
             if decided.entry is None:
-                self._go_on(table, command, self._confirm(table, command, decided.said, races))
+                self._go_on(table, command, self._confirm(table, command, decided.said, races, loaded=loaded))
             else:
                 self._append(table, command, decided, decided.entry, races)
 

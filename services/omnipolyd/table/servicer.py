@@ -39,6 +39,7 @@ Reply = bytes | Awaitable[bytes]
 Handler = Callable[[bytes, float, str], Reply]
 """Answers a request's bytes; told how long its caller waits, in seconds, and the trace it belongs to."""
 
+NOT_PRIVATE = "Private tables cannot be opened here."
 EARLY_MS = 1000
 """A wake-up that is no more than this early is waited for."""
 LONGEST_RETRY_S = 86_400.0
@@ -99,7 +100,7 @@ class TableServicer:
     async def _open(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
         request = requests.parse(pb.OpenRequest, body)
         if request.pin or request.options.private:
-            raise failure(Code.BAD_OPTION, "Private tables cannot be opened here.")
+            raise failure(Code.BAD_OPTION, NOT_PRIVATE)
         if request.dev and not self._dev:
             raise requests.bad("Tables of that kind are opened under --dev only.")
         person, name = requests.person(request.identity), requests.name(request.identity)
@@ -132,6 +133,8 @@ class TableServicer:
         action = requests.action(request.action)
         if isinstance(action, PLATFORMS):
             raise requests.bad("That is not for anybody to send.")
+        if isinstance(action, act.SetOptions) and action.private:
+            raise failure(Code.BAD_OPTION, NOT_PRIVATE)
         identity = request.identity
         if identity.admin and isinstance(action, ADMINS):
             actor = requests.admin(identity)

@@ -234,6 +234,24 @@ async def test_nothing_is_decided_without_a_pulse(serve: Serve, game: Game) -> N
     assert GameEnded not in kinds
 
 
+@pytest.mark.usefixtures("_short_gaps")
+async def test_a_load_that_outlasts_the_pulse(serve: Serve, proxy: Proxy, game: Game) -> None:
+    """The pulse was fresh when the table began to be loaded, and is not any more: it is waited for once more."""
+    replica = await serve(proxy.url)
+    past = await begun(replica, game, started_ms=now_ms() - 1000)
+    held = proxy.hold(past.table.encode())
+    waiting = asyncio.create_task(replica.caller.act(past.table, ANN, act.Roll()))
+    await held.sprung.wait()
+    async with replica.app.database.acquire() as connection, connection.transaction():
+        await connection.execute("LOCK TABLE heartbeat IN ACCESS EXCLUSIVE MODE")
+        await eventually(lambda: not _outages(replica).fresh)
+        held.released.set()
+        await eventually(lambda: replica.memory(past.table).state is not None)
+        assert len(await replica.sql("SELECT FROM commits WHERE table_id = $1", past.table)) == past.version
+    await waiting
+    assert len(await moved(replica.caller, past.table, game)) == 1
+
+
 async def test_a_machine_that_was_put_to_sleep(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """One clock stands still meanwhile, the other is far ahead: the pulse is not fresh by it."""
     replica = await serve()

@@ -234,7 +234,11 @@ async def test_amounts(caller: Caller, table: str, game: Game, amount: int) -> N
             assert failure.reason in codes, action
     lobby = await caller.open(ANN)
     async with unchanged(caller, lobby):
-        for options in (act.SetOptions(start_cash=amount), act.SetOptions(entry_fee=amount or -5)):
+        for options in (
+            act.SetOptions(start_cash=amount),
+            act.SetOptions(entry_fee=amount or -5),
+            act.SetOptions(private=True),
+        ):
             assert (await caller.refused(lobby, ANN, options)).reason == "bad_option"
 
 

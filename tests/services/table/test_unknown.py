@@ -127,6 +127,40 @@ async def test_an_opening_that_is_cut(serve: Serve, proxy: Proxy, ear: Ear, cut:
     await caller.act(table, ANN, act.AddBot())
 
 
+async def test_an_append_that_lives_on_after_its_connection(
+    serve: Serve, proxy: Proxy, ear: Ear, log_url: str, game: Game
+) -> None:
+    """Looked up in vain, because it still waits in the server; decided anew; then the first one is carried out."""
+    replica = await serve(proxy.url)
+    caller = replica.caller
+    table = await caller.started(game, bots=1)
+    blocker, watcher = await asyncpg.connect(log_url), await asyncpg.connect(log_url)
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    try:
+        async with blocker.transaction():
+            await blocker.execute("SELECT FROM heads WHERE table_id = $1 FOR UPDATE", table)
+            asked = asyncio.create_task(caller.act(table, ANN, act.Roll(), command_id="lives-on"))
+            report = pb.ReportRequest(table=table, revision=3, persons=[pb.PersonPresence(person=ANN, status=2)])
+            reported = asyncio.create_task(caller.call("Report", report))
+            await eventually(lambda: _is(watcher, waiting, 1))
+            proxy.cut_all()
+            await eventually(lambda: _is(watcher, waiting, 2))
+        answer, report_answer = await asyncio.gather(asked, reported)
+    finally:
+        await blocker.close()
+        await watcher.close()
+    log = await caller.log(table)
+    replay(log, game)
+    assert [commits.decode(body, game).command_id for body in log].count("lives-on") == 1
+    assert commits.decode(answer.commits[0], game).command_id == "lives-on"
+    assert report_answer.version == len(log) == 5
+    await eventually(lambda: len(ear.commits[table]) == len(log))
+
+
+async def _is(connection: asyncpg.Connection, query: str, wanted: int) -> bool:
+    return bool(await connection.fetchval(query) == wanted)
+
+
 async def test_a_whole_game_over_a_bad_line(serve: Serve, proxy: Proxy, game: Game) -> None:
     """All connections are cut again and again while bots play: nothing is lost, doubled or refused."""
     replica = await serve(proxy.url)
