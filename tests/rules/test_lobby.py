@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from omnipoly.editions import loader
-from omnipoly.rules import engine, lobby
+from omnipoly.rules import engine, listing, lobby
 from omnipoly.rules.actions import (
     Action,
     AddBot,
@@ -208,3 +208,16 @@ def test_the_admin_closes_a_table_before_its_start() -> None:
     assert table.says("ann", CloseTable()) is Code.NOT_ADMIN
     assert table.says("admin:root", CloseTable()) is None
     assert table.says("bob", Join("Bob")) is Code.TABLE_CLOSED
+
+
+def test_what_may_be_done_before_start_is_listed_as_everything_is() -> None:
+    """CORE-LEGAL: for the host, and for somebody who only sits there."""
+    table = Lobby()
+
+    def listed(seat: int) -> set[str]:
+        return {action.do for action in listing.legal_actions(table.state, seat, NOW_MS)}
+
+    assert listed(0) == {"set_options", "add_bot", "contribute", "leave"}
+    assert table.says("bob", Join("Bob")) is None
+    assert listed(0) == {"set_options", "add_bot", "contribute", "leave", "start", "remove"}
+    assert listed(1) == {"contribute", "leave"}

@@ -42,7 +42,7 @@ def prompt_actions(s: State, seat: int, now_ms: int) -> list[LegalAction]:
 
 def legal_actions(s: State, seat: int, now_ms: int) -> list[LegalAction]:
     """Everything that would be accepted from the holder of a seat now, what is always open and the host's included."""
-    return list(_list(s, seat, now_ms, tuple(_LISTERS)))
+    return list(_list(s, seat, now_ms, _BEFORE_START if s.phases[-1] is Phase.LOBBY else _IN_GAME))
 
 
 def _list(s: State, seat: int, now_ms: int, kinds: tuple[type[Action], ...]) -> Iterator[LegalAction]:
@@ -185,6 +185,10 @@ def _on_seats(make: Callable[[int], Action]) -> _Lister:
     return lister
 
 
+def _contribute(s: State, seat: int, allows: Callable[[Action], bool]) -> LegalAction | None:
+    return LegalAction("contribute") if allows(act.Contribute("?")) else None
+
+
 def _vote(s: State, seat: int, allows: Callable[[Action], bool]) -> LegalAction | None:
     return LegalAction("vote") if allows(act.Vote(yes=True)) else None
 
@@ -219,4 +223,10 @@ _LISTERS: dict[type[Action], _Lister] = {
     act.Vote: _vote,
     act.ReplaceWithBot: _on_seats(act.ReplaceWithBot),
     act.Remove: _on_seats(act.Remove),
+    act.SetOptions: _plain(act.SetOptions),
+    act.AddBot: _plain(act.AddBot),
+    act.Contribute: _contribute,
+    act.Start: _plain(act.Start),
 }
+_BEFORE_START = (act.SetOptions, act.AddBot, act.Contribute, act.Start, act.Leave, act.Remove)
+_IN_GAME = tuple(kind for kind in _LISTERS if kind not in _BEFORE_START[:4])
