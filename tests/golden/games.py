@@ -1,6 +1,6 @@
 """Golden playthroughs: one whole game of bots for every edition, mode and ring that ships, as text.
 
-A game depends on its seed, the rules, the edition and the bots, and on nothing else; every word of its text is compared.
+A game depends on its seed, the rules, the edition and the bots, and on nothing else; every word of it is compared.
 Whoever changes what is played writes the texts anew (`make golden`) and reads what has changed in them.
 """
 

@@ -1,4 +1,4 @@
-"""Writes the golden playthroughs anew: `make golden`, or `python -m tests.golden.write`. Read the difference after it."""
+"""Writes the golden playthroughs anew (`make golden`). Read what has changed in them afterwards."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Explained(NamedTuple):
     """What an attribute means."""
 
     text: str
-    """Its text, on one line."""
+    """Its text, on one line; what stands between backticks is to be written as it is."""
     variants: dict[str, str]
     """By named variant, what it means; empty where it has none."""
 
@@ -82,7 +82,7 @@ def _explained(text: str) -> Explained:
 
 
 def _flat(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(text.replace("``", "`").split())
 
 
 @functools.cache

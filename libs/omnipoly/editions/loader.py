@@ -58,7 +58,7 @@ def from_text(text: str, mode: str = "", *, source: str = "edition") -> Edition:
 
     ``source`` stands before each message. Raises ``EditionError`` (``UnknownEdition`` for a mode it does not have).
     """
-    return _choose(_read(text, source), text, mode, source)
+    return _choose(whole(text, source), text, mode, source)
 
 
 def edition(name: str) -> Edition:
@@ -75,7 +75,7 @@ def shipped() -> tuple[str, ...]:
     """The names of all editions that come with the package, each mode by itself (``laspoly``, ``globopoly/quick``)."""
     names = []
     for file, text in _shipped_files().items():
-        names += [f"{file}/{mode}" if mode else file for mode in _read(text, f"{file}.toml").modes]
+        names += [f"{file}/{mode}" if mode else file for mode in whole(text, f"{file}.toml").modes]
     return tuple(names)
 
 
@@ -84,7 +84,22 @@ def modes(source: str | Path) -> tuple[str, ...]:
 
     Raises ``EditionError``.
     """
-    return tuple(_read(read_text(source), str(source)).modes)
+    return tuple(whole(read_text(source), str(source)).modes)
+
+
+def folder(path: Path) -> dict[str, Path]:
+    """The files of a folder, `*.toml`, by the ids of their editions.
+
+    Raises ``EditionError`` for one that is wrong, and for one that has the id of another.
+    """
+    files: dict[str, Path] = {}
+    for file in sorted(path.glob("*.toml")):
+        found = whole(read_text(file), str(file)).document.id
+        if found in files:
+            what = f"its id {found} is that of {files[found].name}, too"
+            raise EditionError(str(file), (Problem("", what, "give each edition an id of its own"),))
+        files[found] = file
+    return files
 
 
 def schema() -> dict[str, Any]:
@@ -116,7 +131,7 @@ def _shipped(file: str, mode: str) -> Edition:
     return from_text(_shipped_files()[file], mode, source=f"{file}.toml")
 
 
-class _File(NamedTuple):
+class File(NamedTuple):
     """A file that is right."""
 
     document: Document
@@ -125,7 +140,8 @@ class _File(NamedTuple):
 
 
 @functools.lru_cache(maxsize=16)
-def _read(text: str, source: str) -> _File:
+def whole(text: str, source: str = "edition") -> File:
+    """All that a file's text says, with every mode. Raises ``EditionError``."""
     table = _table(text, source)
     problems = Problems()
     document = read(Document, table, problems)
@@ -134,7 +150,7 @@ def _read(text: str, source: str) -> _File:
     modes = {name: _whole(document, name, table) for name in document.mode} or {"": _whole(document, "", table)}
     check(document, modes, problems)
     problems.raise_if_any(source)
-    return _File(document, modes)
+    return File(document, modes)
 
 
 def _table(text: str, source: str) -> dict[str, Any]:
@@ -186,7 +202,7 @@ def _inside(table: dict[str, Any], *keys: str) -> dict[str, Any]:
     return table
 
 
-def _choose(file: _File, text: str, mode: str, source: str) -> Edition:
+def _choose(file: File, text: str, mode: str, source: str) -> Edition:
     """The edition with one mode or one board of a file."""
     document, modes = file
     boards = tuple(sorted(document.board, key=lambda board: board.players))

@@ -38,15 +38,12 @@ class Catalogue:
     def _read(self, folder: Path) -> dict[str, Edition]:
         if not folder.is_dir():
             raise StartError(f"the folder of editions {folder} is not there; check OMNIPOLY_EDITIONS")
-        found = {}
-        for path in sorted(folder.glob("*.toml")):
-            try:
-                edition = loader.load(path)
-            except EditionError as error:
-                raise StartError(str(error)) from error
-            self._files[edition.id.partition("/")[0]] = path
-            found[edition.id] = edition
-        return found
+        try:
+            self._files = loader.folder(folder)
+            editions = [loader.load(path, mode) for path in self._files.values() for mode in loader.modes(path)]
+        except EditionError as error:
+            raise StartError(str(error)) from error
+        return {edition.id: edition for edition in editions}
 
     def find(self, name: str, digest: str = "") -> Edition:
         """The edition of a digest, or else of a name: ``id``, ``id/mode`` or ``id/board``.

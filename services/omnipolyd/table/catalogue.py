@@ -34,12 +34,10 @@ class Catalogue:
     def _read(self, folder: Path) -> None:
         if not folder.is_dir():
             raise StartError(f"the folder of editions {folder} is not there; check OMNIPOLY_EDITIONS")
-        for path in sorted(folder.glob("*.toml")):
-            try:
-                edition = loader.load(path)
-            except EditionError as error:
-                raise StartError(str(error)) from error
-            self._files[edition.id.partition("/")[0]] = path
+        try:
+            self._files = loader.folder(folder)
+        except EditionError as error:
+            raise StartError(str(error)) from error
 
     def by_name(self, name: str) -> Game:
         """The game of an edition's name, ``id`` or ``id/mode``. Raises ``Failure`` ``unknown_edition``."""

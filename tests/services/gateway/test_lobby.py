@@ -108,6 +108,16 @@ def test_editions_of_the_operators_own(tmp_path) -> None:
     assert "vegas" in [edition.id for edition in catalogue.summaries]
     assert catalogue.find("vegas").id == "vegas"
     assert catalogue.find("", catalogue.find("vegas").digest).id == "vegas"
+    (tmp_path / "world.toml").write_text(
+        loader.edition("globopoly").text.replace('id = "globopoly"', 'id = "world"', 1)
+    )
+    catalogue = Catalogue(str(tmp_path))
+    assert {"vegas", "world/classic", "world/quick"} <= {edition.id for edition in catalogue.summaries}
+    assert catalogue.find("world/quick").rules.turn.speed_die
+    (tmp_path / "again.toml").write_text(text.replace('id = "laspoly"', 'id = "vegas"', 1))
+    with pytest.raises(StartError, match=r"its id vegas is that of again\.toml, too"):
+        Catalogue(str(tmp_path))
+    (tmp_path / "again.toml").unlink()
     (tmp_path / "wrong.toml").write_text("id = 7")
     with pytest.raises(StartError, match=r"wrong\.toml"):
         Catalogue(str(tmp_path))
