@@ -252,6 +252,15 @@ async def run(
     logging.configure(settings.service_name, level=settings.log_level, form=settings.log_format)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    this = asyncio.current_task()
+    # In a thread, so that it also ends a process whose event loop is stuck.
+    timer = threading.Timer(settings.hard_stop_s, _force, (settings.hard_stop_s,))
+    timer.daemon = True
+    serving = False
+
+    def begin_to_end() -> None:
+        if not timer.is_alive():
+            timer.start()
 
     def asked(number: signal.Signals) -> None:
         if stop.is_set():
@@ -259,15 +268,18 @@ async def run(
             os._exit(EXIT_FORCED)
         log.info("stop_asked", signal=number.name)
         stop.set()
+        begin_to_end()
+        if not serving and this is not None:
+            this.cancel()  # it may wait for a database that does not answer
 
     service = factory(settings)
     tracing.configure(settings.service_name, endpoint=settings.otlp_endpoint, sample_ratio=settings.trace_sample_ratio)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked, number)
-    timer: threading.Timer | None = None
     failed = False
     try:
         async with running(service, settings) as running_app:
+            serving = True
             # What the start has built stays: a full collection that walks it stops everything for 60 ms and more.
             gc.collect()
             gc.freeze()
@@ -278,17 +290,16 @@ async def run(
             for task in watched:
                 task.cancel()
             failed = running_app.failed.is_set()
-            # In a thread, so that it also ends a process whose event loop is stuck.
-            timer = threading.Timer(settings.hard_stop_s, _force, (settings.hard_stop_s,))
-            timer.daemon = True
-            timer.start()
+            begin_to_end()
         await asyncio.to_thread(tracing.shutdown)
     except StartError as error:
         log.error("cannot_start", error=str(error))  # noqa: TRY400 - one line, no trace
         return EXIT_CANNOT_START
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
     finally:
-        if timer is not None:
-            timer.cancel()
+        timer.cancel()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
     return EXIT_FORCED if failed else EXIT_OK

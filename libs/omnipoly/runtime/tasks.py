@@ -18,6 +18,8 @@ log = logging.get(__name__)
 
 FIRST_BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 30.0
+AGAIN_S = 1.0
+"""How long a task gets to end before it is cancelled once more."""
 CALM_S = 60.0
 """A task that ran this long before it crashed begins with the first backoff again."""
 
@@ -29,6 +31,7 @@ class Tasks:
         self._group: asyncio.TaskGroup | None = None
         self._closing = asyncio.Event()
         self._owner: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -46,11 +49,11 @@ class Tasks:
 
         name: a constant, it is a metric's label. One that returns is done. Cancel the task to end it.
         """
-        return self._open_group().create_task(self._supervise(name, factory), name=name)
+        return self._start(self._open_group(), self._supervise(name, factory), name)
 
     def once(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs to its end, owned; an exception is logged and counted, not repeated."""
-        return self._open_group().create_task(self._run_once(name, work), name=name)
+        return self._start(self._open_group(), self._run_once(name, work), name)
 
     async def close(self) -> None:
         """Cancels every task and waits until all have ended."""
@@ -58,7 +61,17 @@ class Tasks:
             return
         owner, self._owner = self._owner, None
         self._closing.set()
+        # `asyncio.wait_for` of Python 3.11, for one, forgets a cancellation that comes with the end of what it awaits.
+        while not (await asyncio.wait({owner}, timeout=AGAIN_S))[0]:
+            for task in self._running:
+                task.cancel()
         await owner
+
+    def _start(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task = group.create_task(work, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
 
     def _open_group(self) -> asyncio.TaskGroup:
         if self._group is None:

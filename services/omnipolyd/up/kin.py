@@ -24,7 +24,7 @@ def begin(name: str, log: str, environment: dict[str, str]) -> None:
             os._exit(EXIT_ORPHANED)
     with contextlib.suppress(PermissionError):
         os.setsid()  # Ctrl-C is for `up`, which stops its processes in order
-    set_name(f"omnipoly-{name}")
+    set_name(f"omni-{name}")
     output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)

@@ -23,7 +23,7 @@ PARENT = os.getpid()
 
 os.setsid()
 kin.die_with_parent()
-kin.set_name("omnipoly-fork")
+kin.set_name("omni-fork")
 
 for role in ROLES.values():
     # One that cannot be imported says so itself, into its log, when it starts.

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from omnipoly.runtime import app, config, link
+from omnipoly.runtime import app, config, link, logging
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.server import EOF
 
@@ -55,6 +55,9 @@ class ExampleService(app.Service):
 
     async def start(self, running: app.App) -> None:
         self.steps.append("start")
+        if self.settings.example_stuck == "starting":
+            running.tasks.once("stuck", self._announce_stuck())
+            await asyncio.Event().wait()
         self.link = running.serve_link(
             {"Echo": self.link_echo, "Now": self.link_now, "Future": self.link_future, "Big": self.link_big},
         )
@@ -85,6 +88,9 @@ class ExampleService(app.Service):
 
     async def stop(self) -> None:
         self.steps.append("stop")
+
+    async def _announce_stuck(self) -> None:
+        logging.get(__name__).info("stuck")
 
     async def act(self, body: bytes) -> bytes:
         self.seen.append(body)

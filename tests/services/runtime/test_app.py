@@ -14,6 +14,7 @@ import pytest
 from omnipoly.runtime import app, migrations
 from omnipoly.runtime.embedded import _free_port
 from omnipoly.runtime.errors import SchemaError, StartError
+from omnipoly.runtime.tasks import Tasks
 from tests.services.runtime.examples import NAME, ExampleService, ExampleSettings
 
 PACKAGE = "tests.services.runtime.example_migrations"
@@ -166,6 +167,24 @@ async def test_background_tasks_are_restarted_and_end_with_the_app() -> None:
         running.tasks.spawn("late", flaky)
 
 
+async def test_a_task_that_forgets_a_cancellation_is_cancelled_again() -> None:
+    cancelled = 0
+
+    async def forgetful() -> None:
+        nonlocal cancelled
+        while cancelled < 2:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled += 1
+        raise asyncio.CancelledError
+
+    async with Tasks() as tasks:
+        tasks.spawn("forgetful", forgetful)
+        await asyncio.sleep(0)
+    assert cancelled == 2
+
+
 # --- As a process of its own
 
 
@@ -211,6 +230,13 @@ async def test_a_signal_stops_it_in_order(number: signal.Signals) -> None:
             process.send_signal(number)
             assert await call == b"wait"
         await _until(process, "stopped")
+        assert await asyncio.wait_for(process.wait(), 30) == app.EXIT_OK
+
+
+async def test_a_signal_also_ends_a_start_that_does_not_come_to_an_end() -> None:
+    async with _process(example_stuck="starting") as process:
+        await _until(process, "stuck")
+        process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), 30) == app.EXIT_OK
 
 

@@ -1,0 +1,149 @@
+"""`omnipolyd up` comes up, goes down, comes back, and leaves nothing behind, however it went."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from omnipoly.client import Session
+from omnipoly.rules import actions as act
+from tests.services.waiting import eventually
+from tests.system import games
+from tests.system.conftest import MakeStack
+from tests.system.stack import START_S, STOP_S, Process, Stack, alive, below, call, start
+
+ROLES = {"table", "auction", "trade", "clock", "presence", "gateway", "bots"}
+
+
+async def gone(began: list[Process]) -> None:
+    """Fails unless all these processes end."""
+    await eventually(lambda: not any(alive(process) for process in began), STOP_S)
+
+
+async def test_up_and_down(make_stack: MakeStack, data_folder: Path) -> None:
+    stack = make_stack()
+    assert set(stack.services) == ROLES
+    assert stack.gateway == stack.services["gateway"]
+    began = below(stack.pid)
+    assert {"postgres", "nats-server", *(f"omni-{role}"[:15] for role in ROLES)} <= {one.name for one in began}
+    assert stack.data.parent == data_folder
+    for private in (stack.data / "session.key", *stack.data.glob("logs/*.log")):
+        assert stat.S_IMODE(private.stat().st_mode) == 0o600
+    for role in ROLES:
+        events = [json.loads(line)["event"] for line in (stack.data / f"logs/{role}.log").read_text().splitlines()]
+        assert "serving" in events
+    assert stack.stop() == 0
+    assert not [process for process in began if alive(process)]
+    assert not stack.data.exists()
+    assert stack.errors == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+async def test_every_way_to_ask_for_an_end(make_stack: MakeStack, number: signal.Signals) -> None:
+    stack = make_stack("--replicas", "bots=0", "--replicas", "presence=0")
+    began = below(stack.pid)
+    assert stack.stop(number) == 0
+    assert not [process for process in began if alive(process)]
+
+
+async def test_with_the_end_of_standard_input(make_stack: MakeStack) -> None:
+    stack = make_stack("--replicas", "bots=0")
+    began = below(stack.pid)
+    stack.process.stdin.close()  # type: ignore[union-attr]
+    assert stack.process.wait(STOP_S) == 0
+    assert not [process for process in began if alive(process)]
+
+
+async def test_killed_it_takes_everything_along_and_the_next_one_cleans_up(
+    make_stack: MakeStack, data_folder: Path
+) -> None:
+    stack = make_stack()
+    began = below(stack.pid)
+    left = stack.data
+    os.kill(stack.pid, signal.SIGKILL)
+    await gone(began)
+    make_stack("--replicas", "bots=0")
+    assert not left.exists()
+
+
+async def starting(process: subprocess.Popen[bytes]) -> list[Process]:
+    """Its processes, while the database is being made and the services' modules are being imported."""
+    await eventually(lambda: {"initdb", "omni-fork"} <= {one.name for one in below(process.pid)}, START_S)
+    return below(process.pid)
+
+
+async def test_killed_while_it_starts(data_folder: Path) -> None:
+    process = start("--data", str(data_folder / "data"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    began = await starting(process)
+    process.kill()
+    process.wait()
+    await gone(began)
+
+
+async def test_asked_to_end_while_it_starts(data_folder: Path) -> None:
+    process = start("--data", str(data_folder / "data"), stdout=subprocess.PIPE)
+    began = await starting(process)
+    process.terminate()
+    output, _ = process.communicate(timeout=STOP_S)
+    assert process.returncode == 0
+    assert output == b""
+    assert not [one for one in began if alive(one)]
+
+
+async def test_a_game_goes_on_after_a_restart(make_stack: MakeStack, data_folder: Path) -> None:
+    data = ("--data", str(data_folder / "data"))
+    first = make_stack(*data)
+    async with games.game(first.gateway, rounds=25) as followed:
+        await followed.reach(30)
+        table, token = followed.table, followed.session.calls.tokens.session.access_token
+    assert first.stop() == 0
+
+    second = make_stack(*data)
+    assert second.data == first.data
+    async with games.client(second.gateway) as connected:
+        session: Session = connected.with_token(token)  # signed with a key that was kept
+        async with session.play() as play:
+            replica = await play.follow(table, timeout_s=START_S)
+            followed = games.Followed(session, play, table, replica)
+            await followed.end()
+            await games.require_fair_and_whole(followed)
+
+
+async def test_one_data_folder_has_one_owner(make_stack: MakeStack, data_folder: Path) -> None:
+    make_stack("--data", str(data_folder / "data"), "--replicas", "bots=0")
+    ended = await call("up", "--data", str(data_folder / "data"), "--port", "0")
+    assert ended.code == 1
+    assert "in use by another `omnipolyd up`" in ended.errors
+    assert ended.errors.count("\n") == 1
+
+
+async def test_several_processes_of_a_service(make_stack: MakeStack) -> None:
+    stack = make_stack("--replicas", "table=2", "--replicas", "gateway=2", "--replicas", "trade=0")
+    assert set(stack.services) == ROLES - {"trade"} | {"table-2", "gateway-2"}
+    async with games.game(stack.gateway, rounds=3) as followed, games.client(stack.services["gateway-2"]) as other:
+        session = await other.sign_in_guest("Somewhere else")
+        async with session.play() as play:
+            there = await play.follow(followed.table, timeout_s=START_S)
+            await games.Followed(session, play, followed.table, there).end()
+        await followed.end()
+        assert there.state == followed.replica.state
+        await games.require_fair_and_whole(followed)
+
+
+async def test_the_shared_stack_plays_under_dev(stack: Stack) -> None:
+    async with games.client(stack.gateway) as connected:
+        assert connected.server.dev
+        session = await connected.sign_in_guest("Ann")
+        table = await session.lobby.create("tubbypoly", dev=True)
+        await session.lobby.add_bot(table)
+        await session.lobby.start(table)
+        before = (await session.lobby.view(table)).state.offset_ms
+        await session.dev.advance(table, 1000)
+        assert (await session.lobby.view(table)).state.offset_ms == before + 1000
+        await session.lobby.act(table, act.Leave())
