@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 
 import grpc
@@ -58,16 +59,19 @@ async def test_a_reader_too_slow_for_its_own_answers_loses_its_stream(running: S
     await stream.next("left")
     ask = play_pb2.PlayRequest(unfollow=play_pb2.Unfollow(table="x" * 36)).SerializeToString()
 
+    (served,) = [each for each in running.hub.streams if each.kind == "play"]
+
     async def flood() -> None:
-        while running.hub.streams:
-            await stream.raw.write(ask)
+        # Fails, or returns, once the call has ended; cancelled, it would cancel the call.
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            while served in running.hub.streams:
+                await stream.raw.write(ask)
 
     flooding = asyncio.create_task(flood())
-    failure = None
-    await eventually(lambda: not running.hub.streams)
-    flooding.cancel()
+    await eventually(lambda: served not in running.hub.streams)
     failure = await stream.ended()
     assert failure is not None
     assert failure.status is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert failure.reason == "rate_limited"
     assert failure.retry_after_s
+    await flooding
