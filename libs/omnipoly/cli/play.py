@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Play: choose from what may be done, by its number or in words.
 
-    Words besides: more (all that may be done), look (the position), say TEXT, quit.
+    Words besides: more (all that may be done), look (the position), card FIELD (its rents), say TEXT, quit.
     """
     from .terminal import Asked, play
 

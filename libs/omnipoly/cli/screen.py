@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from importlib import resources
+from typing import get_args
 
 from omnipoly.client.wording import Keys, Wording
 from omnipoly.editions.languages import Language
+from omnipoly.rules.cardinfo import RowKind
 from omnipoly.rules.state import Out
 
 KINDS = (
@@ -40,6 +42,8 @@ PHRASES: dict[str, tuple[str, ...]] = {
     "vote.yes": (),
     "vote.no": (),
     "offer": ("partners",),
+    **{f"row.{kind}": ("number?",) for kind in get_args(RowKind)},
+    "factor": ("factor",),
     "costs": ("amount",),
     "brings": ("amount",),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from omnipoly.client.teller import Teller
+from omnipoly.rules import cardinfo
 from omnipoly.rules.ending import net_worth
 from omnipoly.rules.state import FREE, Away, Out, Phase
 
@@ -73,6 +74,27 @@ def position(s: State, language: str = "") -> Table:
             notes.append(say.count("cards", len(s.cards[seat])))
         at, cash = escape(teller.field(s.position[seat])), teller.money(s.cash[seat])
         table.add_row(mark + escape(name), cash, at, str(s.lots[seat]), escape(", ".join(notes)))
+    return table
+
+
+def card(s: State, at: int, language: str = "") -> Table:
+    """A field's card: its whole rent table, with the row marked that applies right now (TUB-RENT-CARDINFO)."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    teller, say = _words(s, language)
+    info = cardinfo.card(s, at)
+    owner = f", {teller.party(info.owner)}" if info.owner >= 0 else ""
+    price = f", {teller.money(s.rules.price[at])}" if info.rows else ""
+    table = Table(title=escape(f"{at} {teller.field(at)}{price}{owner}"), title_justify="left", box=box.SIMPLE)
+    table.show_header = False
+    for number, row in enumerate(info.rows):
+        rent = say.phrase("factor", factor=row.factor) if row.factor else teller.money(row.amount)
+        mark = "»" if number == info.applies else ""
+        table.add_row(mark, escape(say.phrase(f"row.{row.kind}", number=row.number)), escape(rent))
+    if not info.rows:
+        table.add_row()  # a table without rows would not show its title
     return table
 
 

@@ -213,6 +213,8 @@ class Terminal:
             return False
         if word == "look":
             self._out.print(showing.position(s, self._language))
+        elif word == "card" and rest.isdecimal() and int(rest) < s.rules.fields_n:
+            self._out.print(showing.card(s, int(rest), self._language))
         elif word == "more":
             prompt, listed = await self._play.legal(s.table)
             self._list(prompt.seat, listed)
