@@ -30,12 +30,12 @@ def business(s: State, seat: int, character: Character, look: Outlook) -> Action
     hand = s.held[row : row + s.rules.sets_n]
     if True in map(operator.ge, hand, look.to_build):
         spare -= danger(s, seat)
-        field = _best_site(s, seat, row, hand, look)
+        field = _best_site(s, seat, row, hand, spare + look.most_loan if 1 in hand else spare, look)
         if field >= 0:
             cost = s.rules.house_cost[field]
             if cost <= spare:
                 return Build(field, _what(s, seat, field, spare, look))
-            if s.level[field] < HOUSES and cost - spare <= look.most_loan and 1 in hand:
+            if s.level[field] < HOUSES:
                 pawn = _pawn(s, seat, hand, cost - spare)
                 return Mortgage(pawn) if pawn >= 0 else None
             return None
@@ -44,11 +44,13 @@ def business(s: State, seat: int, character: Character, look: Outlook) -> Action
     return None
 
 
-def _best_site(s: State, seat: int, row: int, hand: list[int], look: Outlook) -> int:
-    """The street whose next building brings most for what it costs; -1 for none."""
-    level = s.level
+def _best_site(s: State, seat: int, row: int, hand: list[int], budget: int, look: Outlook) -> int:
+    """The street whose next building brings most for what it costs, within a budget; -1 for none."""
+    level, costs = s.level, look.costs
     best, most = -1, 0
     for group in itertools.compress(range(len(hand)), map(operator.ge, hand, look.to_build)):
+        if costs[group] > budget:
+            continue
         members = s.rules.sets[group]
         # only the least developed may be built on
         levels = [level[at] for at in members]

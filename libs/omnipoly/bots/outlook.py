@@ -42,6 +42,8 @@ class Outlook:
         self.mortgage_forbids = building.unmortgaged == "set"
         self.to_build = tuple(need if rules.street_set[group] else _NEVER for group, need in enumerate(self.needs))
         """By set: how many of its lots must be in one hand to build there; more than there are where nobody builds."""
+        self.costs = tuple(min(rules.house_cost[at] for at in members) for members in rules.sets)
+        """By set: the least that a building costs there."""
         self.least_cost = min([rules.lift_cost[at] for at in rules.lots], default=1)
         """The least sum that lifts a mortgage."""
         self.most_loan = max(rules.loan)
