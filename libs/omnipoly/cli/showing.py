@@ -94,7 +94,7 @@ def card(s: State, at: int, language: str = "") -> Table:
         mark = "»" if number == info.applies else ""
         table.add_row(mark, escape(say.phrase(f"row.{row.kind}", number=row.number)), escape(rent))
     if not info.rows:
-        table.add_row()  # a table without rows would not show its title
+        table.add_row("", "", "")  # a table without columns would not show its title
     return table
 
 
