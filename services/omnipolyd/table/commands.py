@@ -73,15 +73,19 @@ class Command:
         self.traceparent = traceparent
         self.future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         """Ends with the reply, or a ``Failure``."""
+        self.ended = False
+        """It has, whether anybody still waited or not: its table goes on with the next one, once."""
         self._scripted: Scripted | None = None
 
     def answer(self, reply: bytes) -> None:
         """End with a reply."""
+        self.ended = True
         if not self.future.done():
             self.future.set_result(reply)
 
     def fail(self, error: Failure) -> None:
         """End with a refusal or a fault."""
+        self.ended = True
         if not self.future.done():
             self.future.set_exception(error)
             self.future.exception()  # whoever asked may be gone

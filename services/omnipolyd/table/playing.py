@@ -111,12 +111,14 @@ class Player:
             log.exception("reply_failed", table=table.table_id, error=repr(error))
             self._end(table, command, _internal(table, command, error))
             return
-        command.answer(reply)
-        self._ended(table, command, "ok")
+        if not command.ended:
+            command.answer(reply)
+            self._ended(table, command, "ok")
 
     def _end(self, table: Table, command: Command, error: Failure) -> None:
-        command.fail(error)
-        self._ended(table, command, error.reason)
+        if not command.ended:
+            command.fail(error)
+            self._ended(table, command, error.reason)
 
     # --- what has to wait ---------------------------------------------------------------------------------------------
 

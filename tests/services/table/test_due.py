@@ -11,7 +11,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from omnipoly.rules import actions as act
 from omnipoly.rules.events import DiceThrown, Event, GameEnded, SeedRevealed, WentAway
 from omnipoly.rules.ring import Game
-from omnipoly.rules.state import Phase
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire import commits, views
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
@@ -46,7 +45,7 @@ async def test_too_early(replica: Replica, caller: Caller, game: Game) -> None:
     with pytest.raises(Failure) as caught:
         await caller.call("Wake", wake(past.table, due_ms))
     assert (caught.value.status.name, caught.value.reason) == ("FAILED_PRECONDITION", "too_early")
-    assert caught.value.retry_after_s == pytest.approx((due_ms - now_ms()) / 1000, abs=0.5)
+    assert caught.value.retry_after_s == pytest.approx((due_ms - now_ms()) / 1000, abs=2)
     assert (await caller.view(past.table)).version == past.version
     with pytest.raises(Failure) as caught:
         await caller.call("Wake", wake(past.table, 253_402_300_799_000))  # the year 9999
@@ -66,7 +65,6 @@ async def test_a_little_early(replica: Replica, caller: Caller, game: Game) -> N
     assert commits.decode(answer.commits[0], game).actor == ""
     state = replay(await caller.log(past.table), game)
     assert answer.next_deadline.ToMilliseconds() == min(at for at in state.deadline_ms if at)
-    assert state.phase is Phase.THROW
 
 
 async def test_late_twice_and_after_the_table_has_moved_on(replica: Replica, caller: Caller, game: Game) -> None:
@@ -124,7 +122,8 @@ async def test_a_command_that_comes_late(replica: Replica, caller: Caller, game:
     assert of_kind(WentAway, list(last.events)) == 2
     # the refused command's id is free
     state = replay(log, game)
-    answer = await caller.act(past.table, state.holder[state.turn], act.Roll(), command_id="late")
+    asked = next(seat for seat in (1, 0) if state.prompt[seat])
+    answer = await caller.act(past.table, state.holder[asked], act.Roll(), command_id="late")
     assert not answer.duplicate
 
 

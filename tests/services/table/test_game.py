@@ -44,7 +44,7 @@ class Recording(Caller):
         self.link.call = recorded  # type: ignore[method-assign]
 
 
-async def test_a_whole_game(replica: Replica, game: Game, ear: Ear) -> None:
+async def test_a_whole_game(replica: Replica, game: Game, ear: Ear, caplog: pytest.LogCaptureFixture) -> None:
     caller = Recording(replica.app.address)
     seed_hidden_until = 0
 
@@ -93,6 +93,8 @@ async def test_a_whole_game(replica: Replica, game: Game, ear: Ear) -> None:
         _has_not(said, seed)
     for row in await replica.sql("SELECT body FROM snapshots WHERE table_id = $1 AND version < $2", table, len(log)):
         _has_not(row["body"], seed)
+
+    _has_not(caplog.text.encode(), seed)
 
     # and every throw and draw is the seed's
     verdict = verify.check(game, [commits.decode(body, game) for body in log])

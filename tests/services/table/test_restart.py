@@ -10,15 +10,16 @@ from contextlib import AsyncExitStack
 import pytest
 
 from omnipoly.rules import actions as act
+from omnipoly.rules.events import ClocksMoved
 from omnipoly.rules.ring import Game
 from omnipoly.rules.state import Phase, State
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.link import LinkLost
-from omnipoly.wire import commits, views
-from omnipolyd.table import outages
+from omnipoly.wire import commits
 from tests.services.conftest import MakeDatabase
 from tests.services.table.calling import Caller, replay, unique_id
 from tests.services.table.conftest import Serve
+from tests.services.table.past import begun, now_ms
 from tests.services.table.playing import Picture, play
 from tests.services.table.replicas import Child, serving
 from tests.services.waiting import eventually
@@ -151,28 +152,24 @@ async def test_the_same_dice_after_a_kill(children: Children, game: Game) -> Non
     assert second == first
 
 
-async def test_a_down_time_does_not_count(
-    serve: Serve, log_url: str, nats_url: str, game: Game, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(outages, "PULSE_S", 0.02)
-    monkeypatch.setattr(outages, "GAP_S", 0.2)
+async def test_a_down_time_does_not_count(serve: Serve, log_url: str, nats_url: str, game: Game) -> None:
+    """The last heartbeat before the stop says since when; the first one after the start writes it down."""
     async with serving(log_url, nats_url) as first:
-        table = await first.caller.started(game)
-        before = views.from_view(await first.caller.view(table), game)
-        stopped_ms = time.time_ns() // 1_000_000
-    await eventually(lambda: time.time_ns() // 1_000_000 > stopped_ms + 300)
+        past = await begun(first, game, started_ms=now_ms() - 20_000)
+        assert await first.caller.state(past.table, game) == past.state
+        assert not await first.sql("SELECT FROM outages")
+        await first.sql("UPDATE heartbeat SET at = at - interval '10 s'")  # as if the stop took so long
     second = await serve()
-    started_ms = time.time_ns() // 1_000_000
-    await second.caller.act(table, ANN, act.Roll())
-    log = [commits.decode(body, game) for body in await second.caller.log(table)]
-    moved = [event for commit in log for event in commit.events if type(event).__name__ == "ClocksMoved"]
-    assert len(moved) == 1
-    assert 200 <= moved[0].by_ms <= started_ms - stopped_ms + 100
-    after = replay(await second.caller.log(table), game)
-    waiting = [seat for seat in range(after.seats) if before.prompt[seat] and after.prompt[seat] == before.prompt[seat]]
-    assert waiting
-    for seat in waiting:
-        assert after.deadline_ms[seat] == before.deadline_ms[seat] + moved[0].by_ms
+    (row,) = await second.sql("SELECT from_at, to_at FROM outages")
+    away_ms = round(row["to_at"].timestamp() * 1000) - round(row["from_at"].timestamp() * 1000)
+    assert away_ms >= 10_000
+    await second.caller.act(past.table, ANN, act.Roll())
+    log = await second.caller.log(past.table)
+    events = [event for body in log for event in commits.decode(body, game).events]
+    assert [event.by_ms for event in events if isinstance(event, ClocksMoved)] == [away_ms]
+    after = replay(log, game)
+    assert after.prompt[1] == past.state.prompt[1]
+    assert after.deadline_ms[1] == past.state.deadline_ms[1] + away_ms
 
 
 async def test_it_does_not_start_on_another_schema(make_database: MakeDatabase, nats_url: str) -> None:
