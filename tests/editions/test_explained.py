@@ -25,6 +25,13 @@ def test_every_attribute_and_variant_is_explained(struct: type) -> None:
             assert tuple(meaning.variants) == explained.variants(struct, name), name
 
 
+@pytest.mark.parametrize(("topic", "struct"), TOPICS.items())
+def test_every_choice_says_which_rule_it_stands_for(topic: str, struct: type) -> None:
+    for name, meaning in explained.attributes(struct).items():
+        for text in meaning.variants.values() or [meaning.text]:
+            assert explained.rules_in(text), f"{topic}.{name}: {text}"
+
+
 @pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.__name__)
 def test_rules_that_are_named_exist(struct: type) -> None:
     for meaning in explained.attributes(struct).values():

@@ -60,17 +60,17 @@ class AuctionChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ``none``: there are no auctions, the lot stays with the bank (LAS-BUY).
     """
     first_bid: Annotated[int, Meta(ge=1, le=1_000_000)] | Literal["price"] = 10
-    """The least first bid: an amount, or ``"price"`` for the lot's own price."""
+    """The least first bid: an amount (TUB-AUCTION, RUG-AUCTION), or ``"price"`` for the lot's own (GLO-AUCTION)."""
     first_bid_exact: bool = False
     """The first bid is exactly the least one (RUG-AUCTION)."""
     least_step: Annotated[int, Meta(ge=1, le=10_000)] = 10
-    """How much a bid is above the last one at least."""
+    """How much a bid is above the last one at least (TUB-AUCTION, GLO-AUCTION)."""
     steps: tuple[Annotated[int, Meta(ge=1, le=10_000)], ...] = ()
     """The only raises allowed (RUG-AUCTION); empty: any from the least step on."""
     first_s: Seconds = 15
-    """The clock for the first bid, in seconds."""
+    """The clock for the first bid where everybody may bid, in seconds (TUB-AUCTION, RUG-AUCTION)."""
     next_s: Seconds = 8
-    """The clock after each bid, in seconds."""
+    """The clock after each bid where everybody may bid, in seconds (TUB-AUCTION, RUG-AUCTION)."""
 
 
 class RentChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
