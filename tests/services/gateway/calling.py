@@ -110,9 +110,9 @@ class Client:
     def __init__(self, address: str, token: str, **options: Any) -> None:
         self.token = token
         self.metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        self.channel = grpc.aio.insecure_channel(
-            address, [*server.channel_options(), ("grpc.use_local_subchannel_pool", 1), *options.items()]
-        )
+        # The least pause between two attempts to connect is also what an attempt gets: many connect at once here.
+        given = {**dict(server.channel_options()), "grpc.min_reconnect_backoff_ms": 20_000, **options}
+        self.channel = grpc.aio.insecure_channel(address, [("grpc.use_local_subchannel_pool", 1), *given.items()])
 
     async def __aenter__(self) -> Self:
         return self
