@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from omnipoly.client import Client, Play, Session, TableReplica, exports, verify
 from omnipoly.rules import actions as act
-from omnipoly.rules.state import Phase
+from omnipoly.rules.state import Phase, State
 from omnipoly.wire.gen.game.v1 import commit_pb2
 
 from .stack import START_S
@@ -81,6 +81,12 @@ def require_whole(log: list[commit_pb2.Commit]) -> None:
     assert [key for key, times in named.items() if times > 1] == []
 
 
+def differences(one: State, other: State) -> dict[str, tuple[object, object]]:
+    """What two states differ in, by attribute; each has compiled the edition's rules for itself."""
+    pairs = ((name, getattr(one, name), getattr(other, name)) for name in one.__struct_fields__ if name != "rules")
+    return {name: (here, there) for name, here, there in pairs if here != there}
+
+
 async def require_fair_and_whole(followed: Followed) -> None:
     """The log of a finished game is whole, replays from nothing, its dice are the seed's, the follower saw it all."""
     log = await history(followed.session, followed.table)
@@ -89,4 +95,5 @@ async def require_fair_and_whole(followed: Followed) -> None:
     verdict = verify.check(exported.game, exported.log)
     assert verdict.holds, verdict.problems
     assert verdict.commits == len(log) == followed.replica.version
-    assert verdict.state == followed.replica.state
+    found = differences(verdict.state, followed.replica.state)
+    assert not found, found
