@@ -60,7 +60,7 @@ def server_options(settings: ServiceSettings, max_receive_bytes: int) -> list[Op
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),
         # A client may probe this often; more is answered with GOAWAY (too_many_pings).
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", 2_000),
+        ("grpc.http2.min_ping_interval_without_data_ms", 2_000),
         ("grpc.http2.max_ping_strikes", 5),
     ]
     if settings.max_connection_age_s:
@@ -85,7 +85,8 @@ def channel_options(
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.max_receive_message_length", max_receive_bytes),
         ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.min_reconnect_backoff_ms", 100),
+        # This is also the least time an attempt to connect gets: a handshake on a busy machine takes its time.
+        ("grpc.min_reconnect_backoff_ms", 2_000),
         ("grpc.max_reconnect_backoff_ms", 2_000),
     ]
     if retries:
