@@ -59,13 +59,13 @@ ROLES = {
 """By name, in the order in which they come up."""
 
 
-def learn_variables() -> None:
-    """Imports every role's settings, so that their variables are known: the environment may be that of all roles.
+VARIABLES = ("OMNIPOLY_DATA",)
+"""What the command line reads from the environment beside the roles' settings."""
 
-    Those of `up` are learned too.
-    """
+
+def learn_variables() -> None:
+    """Imports every role's settings, so that their variables are known: the environment may be that of all roles."""
     from omnipoly.runtime import config
-    from omnipolyd.up.options import VARIABLES
 
     for role in ROLES.values():
         role.settings_class()

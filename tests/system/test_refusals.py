@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
 import pytest
 
-from tests.system.stack import Ended, Stack, call, listing
+from tests.system.stack import Ended, Stack, call, environment, listing
 
 NOBODY = "postgresql://nobody:secret@127.0.0.1:1/none"
 
@@ -111,6 +113,19 @@ async def test_everything_has_help(command: tuple[str, ...]) -> None:
     ended = await call(*command, "--help")
     assert ended.code == 0
     assert "Usage: omnipolyd" in ended.output
+
+
+async def test_the_command_line_loads_nothing_heavy() -> None:
+    program = (
+        "import sys, omnipolyd.commands\n"
+        "heavy = {'alembic', 'asyncpg', 'grpc', 'nats', 'pydantic', 'rich.traceback', 'sqlalchemy', 'structlog'}\n"
+        "print(*sorted(heavy & sys.modules.keys()))\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE, env=environment()
+    )
+    output, _ = await process.communicate()
+    assert output == b"\n"
 
 
 async def test_all_is_well(stack: Stack) -> None:

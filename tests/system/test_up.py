@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
+import random
 import signal
+import socket
 import stat
 import subprocess
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from omnipoly.client import Session
 from omnipoly.rules import actions as act
+from omnipolyd.roles import ROLES as ROLES_BY_NAME
+from omnipolyd.up.plan import Instance
+from omnipolyd.up.process import ServiceProcess
 from tests.services.waiting import eventually
 from tests.system import games
 from tests.system.conftest import MakeStack
@@ -151,3 +159,43 @@ async def test_the_shared_stack_plays_under_dev(stack: Stack) -> None:
         await session.dev.advance(table, 1000)
         assert (await session.lobby.view(table)).state.offset_ms == before + 1000
         await session.lobby.act(table, act.Leave())
+
+
+async def test_each_process_has_its_metrics(make_stack: MakeStack) -> None:
+    base = free_ports(len(ROLES))
+    stack = make_stack("--metrics-port-base", str(base))
+    assert list(stack.services) == ["table", "auction", "trade", "clock", "presence", "gateway", "bots"]
+    for port, role in enumerate(stack.services, start=base):
+        page = await asyncio.to_thread(lambda port=port: urlopen(f"http://127.0.0.1:{port}/metrics").read().decode())
+        assert f'omnipoly_build_info{{service="{role}"' in page
+
+
+def free_ports(number: int) -> int:
+    """The first of so many ports in a row that nobody has now."""
+    while True:
+        first = random.randint(10_000, 19_000)
+        with contextlib.ExitStack() as held, contextlib.suppress(OSError):
+            for port in range(first, first + number):
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+
+
+async def test_logs_are_shown_when_they_are_asked_for(make_stack: MakeStack) -> None:
+    stack = make_stack("--verbose", "--replicas", "bots=0")
+    assert stack.stop() == 0
+    said = [json.loads(line) for line in stack.errors.splitlines()]
+    assert {line["service"] for line in said if line["event"] == "stopped"} == ROLES - {"bots"}
+
+
+def test_last_words(data_folder: Path) -> None:
+    """What is told of a process that has ended: why it could not start, or else its last lines."""
+    log = data_folder / "table.log"
+    instance = Instance("table", ROLES_BY_NAME["table"], "127.0.0.1:1", {})
+    ended = ServiceProcess(instance, None, log, print)
+    log.write_text('{"event": "serving"}\n{"event": "cannot_start", "error": "the port is taken"}\n')
+    assert ended.why(1) == "cannot start: the port is taken"
+    assert ended.last_lines() == []
+    log.write_text("Traceback\n\nZeroDivisionError\n")
+    assert ended.why(1) == f"ended with exit code 1; its log is {log}"
+    assert ended.last_lines() == ["Traceback", "ZeroDivisionError"]
+    assert ended.why(-9) == f"was ended by SIGKILL; its log is {log}"

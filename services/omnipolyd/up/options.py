@@ -11,9 +11,6 @@ from omnipolyd.roles import ROLES
 DEFAULT_FOLDER = Path(".omnipoly")
 """In the working directory: what one project tries out stays with it, and `make clean` leaves it alone."""
 
-VARIABLES = ("OMNIPOLY_DATA",)
-"""Environment variables that `up` reads beside those of the roles."""
-
 MOST_REPLICAS = 32
 
 

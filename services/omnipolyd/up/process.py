@@ -150,7 +150,12 @@ class ServiceProcess:
             ) from None
         if word != (entry.SERVING, ""):
             code = await started.ended
-            raise StartError(f"{self.instance.name} {self._why(code)}")
+            raise StartError(f"{self.instance.name} {self.why(code)}")
+
+    def last_lines(self) -> list[str]:
+        """The last lines of its log since it was started, where they say more than why it could not start."""
+        lines = self._lines()
+        return [] if _reason(lines) else lines
 
     def keep(self) -> None:
         """From now on starts it again whenever it ends, until `stop`."""
@@ -177,13 +182,6 @@ class ServiceProcess:
         if self._started is not None:
             self._started.signal(signal.SIGKILL)
 
-    def last_lines(self) -> list[str]:
-        """The last lines of its log since it was started."""
-        with self.log.open("rb") as file:
-            file.seek(max(self._log_from, self.log.stat().st_size - LAST_BYTES))
-            lines = file.read().decode("utf-8", "replace").splitlines()
-        return [line for line in lines if line.strip()][-LAST_LINES:]
-
     def _current(self) -> Started:
         if self._started is None:
             raise RuntimeError(f"{self.instance.name} was not launched")
@@ -196,7 +194,9 @@ class ServiceProcess:
             code = await asyncio.shield(self._current().ended)
             if loop.time() - since > GOOD_S:
                 pause_s = FIRST_PAUSE_S
-            self._tell(f"{self.instance.name} {self._why(code)}; starting it again in {pause_s:.1f} s")
+            self._tell(f"{self.instance.name} {self.why(code)}; starting it again in {pause_s:.1f} s")
+            for line in self.last_lines() if code > 0 else []:
+                self._tell(f"  {line}")
             await asyncio.sleep(pause_s)
             pause_s, since = min(pause_s * 2, LONGEST_PAUSE_S), loop.time()
             self.launch()
@@ -206,9 +206,15 @@ class ServiceProcess:
             except StartError:
                 self._current().signal(signal.SIGKILL)  # told, and tried again, above
 
-    def _why(self, code: int) -> str:
+    def _lines(self) -> list[str]:
+        with self.log.open("rb") as file:
+            file.seek(max(self._log_from, self.log.stat().st_size - LAST_BYTES))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+        return [line for line in lines if line.strip()][-LAST_LINES:]
+
+    def why(self, code: int) -> str:
         """What became of a process with this exit code, from its own last words."""
-        if code == CANNOT_START and (reason := _reason(self.last_lines())):
+        if code == CANNOT_START and (reason := _reason(self._lines())):
             return f"cannot start: {reason}"
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return f"{how}; its log is {self.log}"

@@ -78,7 +78,7 @@ class Up:
         self._ports.share()
         for one in self.processes:
             one.launch()
-        await _all(one.serving() for one in self.processes)
+        await _all(self._serving(one) for one in self.processes)
         self._servers.keep()
         for one in self.processes:
             one.keep()
@@ -112,6 +112,14 @@ class Up:
             "data": str(self.folder.path),
             "services": {one.instance.name: one.instance.address for one in self.processes},
         }
+
+    async def _serving(self, one: ServiceProcess) -> None:
+        try:
+            await one.serving()
+        except StartError:
+            for line in one.last_lines():
+                self._tell(f"  {line}")
+            raise
 
     async def _prepare(self, instances: list[Instance]) -> None:
         """Settings, while the servers start; then the schema."""
@@ -192,8 +200,9 @@ def _announce(running: Up, ready: int | None) -> None:
         say(f"migrated: {running.migrated}")
     if options.dev:
         say("under --dev: clients set tables up and drive their clocks")
+    everywhere = " and on every other address of this machine" if options.host in {"0.0.0.0", "::"} else ""
     for gateway in running.gateways:
-        say(f"gateway listening on {gateway}")
+        say(f"gateway listening on {gateway}{everywhere}")
     line = json.dumps(running.facts())
     if options.json:
         typer.echo(line)
