@@ -50,11 +50,11 @@ def test_it_buys_what_it_can_pay() -> None:
     assert _decide(_landed(6)) == act.Buy()
     assert _decide(_landed(39, cash={"ann": 399})) == act.Decline()
     # the last money is spent only while nobody builds
-    assert _decide(_landed(39, cash={"ann": 410})) == act.Buy()
+    assert _decide(_landed(39, cash={"ann": 405})) == act.Buy()
     built: dict[str, object] = {"owns": {"bob": (1, 3)}, "buildings": {1: 1, 3: 1}}
-    assert _decide(_landed(39, cash={"ann": 410}, **built)) == act.Decline()
+    assert _decide(_landed(39, cash={"ann": 405}, **built)) == act.Decline()
     built["owns"] = {"bob": (1, 3), "ann": (37,)}
-    assert _decide(_landed(39, cash={"ann": 410}, **built)) == act.Buy()
+    assert _decide(_landed(39, cash={"ann": 405}, **built)) == act.Buy()
 
 
 def test_where_zero_is_out_it_does_not_spend_the_last() -> None:
@@ -113,7 +113,7 @@ def test_steps_and_the_first_bid_are_those_of_the_edition() -> None:
 
 
 def test_who_cannot_follow_passes() -> None:
-    s = _auction(5, cash={"ann": 20})
+    s = _auction(5, cash={"ann": 12})
     assert _decide(s, 0) == act.Pass(1)
     assert bidding.limit(s, 0, Character.of(0)) < 10
 

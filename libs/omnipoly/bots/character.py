@@ -19,4 +19,4 @@ class Character(msgspec.Struct, frozen=True, gc=False):
     def of(cls, number: int) -> Character:
         """The character with that number; any whole number has one, and there are 45 different ones."""
         thrift, ardour, pride = number % 5, number // 5 % 3, number // 15 % 3
-        return cls(reserve=30 + 20 * thrift, ardour=88 + 6 * ardour, pride=6 * pride)
+        return cls(reserve=10 + 15 * thrift, ardour=88 + 6 * ardour, pride=6 * pride)

@@ -19,7 +19,7 @@ _DENIES = 35
 
 FULL = 100
 """``horizon`` while no end is in sight."""
-_FOR_EACH = 25
+_FOR_EACH = 8
 """For each lot of another that is built on, so much stays in hand."""
 
 
