@@ -89,6 +89,8 @@ class Database:
                 connection_class=_Connection,
                 init=database._begin,
                 timeout=CONNECT_S,
+                # The server bounds its statements; this bounds a network that swallows their answers.
+                command_timeout=statement_timeout_s + 5,
                 target_session_attrs="read-write",
                 server_settings={
                     "application_name": name,
