@@ -18,13 +18,14 @@ import pytest
 
 from omnipoly.client import Session
 from omnipoly.rules import actions as act
+from omnipoly.wire.gen.gateway.v1 import play_pb2_grpc
 from omnipolyd.roles import ROLES as ROLES_BY_NAME
 from omnipolyd.up.plan import Instance
 from omnipolyd.up.process import ServiceProcess
 from tests.services.waiting import eventually
 from tests.system import games
 from tests.system.conftest import MakeStack
-from tests.system.stack import START_S, STOP_S, Process, Stack, alive, below, call, start
+from tests.system.stack import START_S, STOP_S, Process, Stack, alive, below, call, listing, start
 
 ROLES = {"table", "auction", "trade", "clock", "presence", "gateway", "bots"}
 
@@ -40,6 +41,9 @@ async def test_up_and_down(make_stack: MakeStack, data_folder: Path) -> None:
     assert stack.gateway == stack.services["gateway"]
     began = below(stack.pid)
     assert {"postgres", "nats-server", *(f"omni-{role}"[:15] for role in ROLES)} <= {one.name for one in began}
+    forking = stack.find("fork")
+    assert forking is not None
+    assert len(listing(Path(f"/proc/{forking.pid.number}/task"))) == 1  # or a fork would not be safe
     assert stack.data.parent == data_folder
     for private in (stack.data / "session.key", *stack.data.glob("logs/*.log")):
         assert stat.S_IMODE(private.stat().st_mode) == 0o600
@@ -66,6 +70,24 @@ async def test_with_the_end_of_standard_input(make_stack: MakeStack) -> None:
     stack.process.stdin.close()  # type: ignore[union-attr]
     assert stack.process.wait(STOP_S) == 0
     assert not [process for process in began if alive(process)]
+
+
+async def test_asked_twice_it_does_not_wait_for_anybody(make_stack: MakeStack) -> None:
+    stack = make_stack("--replicas", "bots=0")
+    began = below(stack.pid)
+    async with games.client(stack.gateway) as connected:
+        session = await connected.sign_in_guest("Stays")
+        # A stream that does not go when it is sent away: the gateway would wait for it.
+        stub = play_pb2_grpc.PlayServiceStub(session.calls.connection.channel)
+        call = stub.Play(metadata=(("authorization", f"Bearer {token(session)}"),))
+        await call.wait_for_connection()
+        stack.process.send_signal(signal.SIGINT)
+        log = stack.data / "logs/gateway.log"
+        await eventually(lambda: '"stopping"' in log.read_text(), START_S)
+        stack.process.send_signal(signal.SIGINT)
+        assert await asyncio.to_thread(stack.process.wait, STOP_S) == 70
+    assert not [process for process in began if alive(process)]
+    assert stack.errors == "omnipolyd: stopping at once\n"
 
 
 async def test_killed_it_takes_everything_along_and_the_next_one_cleans_up(

@@ -25,6 +25,7 @@ os.setsid()
 kin.die_with_parent()
 kin.set_name("omni-fork")
 
+gc.disable()  # nothing of what follows is garbage
 for role in ROLES.values():
     # One that cannot be imported says so itself, into its log, when it starts.
     with contextlib.suppress(Exception):
@@ -34,5 +35,5 @@ with contextlib.suppress(Exception):
     from . import preparing, serving  # noqa: F401 - to be there
 
 # What is loaded stays. Were it looked through by the collectors of seven processes, each would copy all of its pages.
-gc.collect()
 gc.freeze()
+gc.enable()

@@ -158,14 +158,17 @@ class ServiceProcess:
         return [] if _reason(lines) else lines
 
     def keep(self) -> None:
-        """From now on starts it again whenever it ends, until `stop`."""
+        """From now on starts it again whenever it ends, until `leave`."""
         self._keeping = asyncio.create_task(self._keep(), name=f"keep-{self.instance.name}")
 
-    async def stop(self) -> None:
-        """Has it drain and waits for its end; by force when that takes too long."""
+    async def leave(self) -> None:
+        """From now on lets it end."""
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.gather(self._keeping, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """Has it drain and waits for its end; by force when that takes too long."""
         if self._started is None:
             return
         self._started.signal(signal.SIGTERM)

@@ -85,6 +85,7 @@ class Up:
 
     async def stop(self) -> None:
         """Stops the processes, those first that rely on the others, then the servers."""
+        await asyncio.gather(*(one.leave() for one in self.processes))
         by_tier = sorted(self.processes, key=lambda one: -one.instance.role.tier)
         for _, tier in groupby(by_tier, lambda one: one.instance.role.tier):
             await asyncio.gather(*(one.stop() for one in tier))
