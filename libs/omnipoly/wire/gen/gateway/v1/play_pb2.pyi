@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.rpc import status_pb2 as _status_pb2
 from omnipoly.wire.gen.game.v1 import actions_pb2 as _actions_pb2
@@ -38,6 +39,7 @@ class PlayRequest(_message.Message):
     ACT_FIELD_NUMBER: _builtins.int
     ASK_LEGAL_FIELD_NUMBER: _builtins.int
     SAY_FIELD_NUMBER: _builtins.int
+    RENEW_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def follow(self) -> Global___Follow:
         """Follow a table."""
@@ -58,6 +60,10 @@ class PlayRequest(_message.Message):
     def say(self) -> Global___Say:
         """Write a line in the chat."""
 
+    @_builtins.property
+    def renew(self) -> Global___Renew:
+        """Go on under a new access token."""
+
     def __init__(
         self,
         *,
@@ -66,12 +72,13 @@ class PlayRequest(_message.Message):
         act: Global___Act | None = ...,
         ask_legal: Global___AskLegal | None = ...,
         say: Global___Say | None = ...,
+        renew: Global___Renew | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "ask_legal", b"ask_legal", "follow", b"follow", "request", b"request", "say", b"say", "unfollow", b"unfollow"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "ask_legal", b"ask_legal", "follow", b"follow", "renew", b"renew", "request", b"request", "say", b"say", "unfollow", b"unfollow"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "ask_legal", b"ask_legal", "follow", b"follow", "request", b"request", "say", b"say", "unfollow", b"unfollow"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["act", b"act", "ask_legal", b"ask_legal", "follow", b"follow", "renew", b"renew", "request", b"request", "say", b"say", "unfollow", b"unfollow"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["follow", "unfollow", "act", "ask_legal", "say"]  # noqa: Y015
+    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["follow", "unfollow", "act", "ask_legal", "say", "renew"]  # noqa: Y015
     _WhichOneofArgType_request: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_request) -> _WhichOneofReturnType_request | None: ...
 
@@ -252,6 +259,30 @@ class Say(_message.Message):
 Global___Say: _TypeAlias = Say  # noqa: Y015
 
 @_typing.final
+class Renew(_message.Message):
+    """Goes on under another access token of the same person, before the one that the stream has ends; answered by `renewed`
+    or `refused`. A stream whose token ends is ended with TOKEN_EXPIRED.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCESS_TOKEN_FIELD_NUMBER: _builtins.int
+    access_token: _builtins.str
+    """The access token, at most 4 KiB."""
+    def __init__(
+        self,
+        *,
+        access_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_token", b"access_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Renew: _TypeAlias = Renew  # noqa: Y015
+
+@_typing.final
 class PlayResponse(_message.Message):
     """To the client. Kinds 1 to 6 are shared with WatchResponse and have the same numbers there."""
 
@@ -267,6 +298,7 @@ class PlayResponse(_message.Message):
     ACCEPTED_FIELD_NUMBER: _builtins.int
     REFUSED_FIELD_NUMBER: _builtins.int
     LEGAL_FIELD_NUMBER: _builtins.int
+    RENEWED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def commit(self) -> _commit_pb2.Commit:
         """What happened at a followed table, in order of version, without gaps."""
@@ -307,6 +339,10 @@ class PlayResponse(_message.Message):
     def legal(self) -> _legal_pb2.Prompt:
         """What the caller's seat may do, as asked."""
 
+    @_builtins.property
+    def renewed(self) -> Global___Renewed:
+        """The stream goes on under another access token."""
+
     def __init__(
         self,
         *,
@@ -320,12 +356,13 @@ class PlayResponse(_message.Message):
         accepted: Global___Accepted | None = ...,
         refused: Global___Refused | None = ...,
         legal: _legal_pb2.Prompt | None = ...,
+        renewed: Global___Renewed | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "chat", b"chat", "commit", b"commit", "left", b"left", "legal", b"legal", "progress", b"progress", "prompt", b"prompt", "reconnect", b"reconnect", "refused", b"refused", "response", b"response", "snapshot", b"snapshot"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "chat", b"chat", "commit", b"commit", "left", b"left", "legal", b"legal", "progress", b"progress", "prompt", b"prompt", "reconnect", b"reconnect", "refused", b"refused", "renewed", b"renewed", "response", b"response", "snapshot", b"snapshot"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "chat", b"chat", "commit", b"commit", "left", b"left", "legal", b"legal", "progress", b"progress", "prompt", b"prompt", "reconnect", b"reconnect", "refused", b"refused", "response", b"response", "snapshot", b"snapshot"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "chat", b"chat", "commit", b"commit", "left", b"left", "legal", b"legal", "progress", b"progress", "prompt", b"prompt", "reconnect", b"reconnect", "refused", b"refused", "renewed", b"renewed", "response", b"response", "snapshot", b"snapshot"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_response: _TypeAlias = _typing.Literal["commit", "snapshot", "progress", "chat", "reconnect", "left", "prompt", "accepted", "refused", "legal"]  # noqa: Y015
+    _WhichOneofReturnType_response: _TypeAlias = _typing.Literal["commit", "snapshot", "progress", "chat", "reconnect", "left", "prompt", "accepted", "refused", "legal", "renewed"]  # noqa: Y015
     _WhichOneofArgType_response: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_response) -> _WhichOneofReturnType_response | None: ...
 
@@ -364,6 +401,30 @@ class Accepted(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Accepted: _TypeAlias = Accepted  # noqa: Y015
+
+@_typing.final
+class Renewed(_message.Message):
+    """The stream goes on under another access token."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPIRES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def expires(self) -> _timestamp_pb2.Timestamp:
+        """When that one ends."""
+
+    def __init__(
+        self,
+        *,
+        expires: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Renewed: _TypeAlias = Renewed  # noqa: Y015
 
 @_typing.final
 class Refused(_message.Message):

@@ -309,7 +309,7 @@ class RevokeRequest(_message.Message):
     refresh_token: _builtins.str
     """The refresh token of the session to end; at most 4 KiB."""
     all: _builtins.bool
-    """All of the person's sessions."""
+    """All of the person's sessions; only for a refresh token that is still good."""
     request_id: _builtins.str
     """Names this call, 1 to 64 characters."""
     def __init__(
@@ -329,7 +329,7 @@ Global___RevokeRequest: _TypeAlias = RevokeRequest  # noqa: Y015
 
 @_typing.final
 class RevokeResponse(_message.Message):
-    """They have ended. Access tokens already given out are refused within 30 s."""
+    """They have ended. Access tokens already given out are refused, and streams ended, within 5 s."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -378,10 +378,13 @@ class GetServerInfoResponse(_message.Message):
     EDITIONS_FIELD_NUMBER: _builtins.int
     ISSUERS_FIELD_NUMBER: _builtins.int
     DEV_FIELD_NUMBER: _builtins.int
+    GUESTS_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """The program's version, e.g. "0.1.0"; at most 64 characters."""
     dev: _builtins.bool
     """It runs under --dev: tables may be set up and scripted."""
+    guests: _builtins.bool
+    """It takes guests."""
     @_builtins.property
     def server_time(self) -> _timestamp_pb2.Timestamp:
         """The server's time."""
@@ -407,10 +410,11 @@ class GetServerInfoResponse(_message.Message):
         editions: _abc.Iterable[_edition_pb2.EditionSummary] | None = ...,
         issuers: _abc.Iterable[Global___Issuer] | None = ...,
         dev: _builtins.bool = ...,
+        guests: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["limits", b"limits", "server_time", b"server_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dev", b"dev", "editions", b"editions", "issuers", b"issuers", "limits", b"limits", "server_time", b"server_time", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dev", b"dev", "editions", b"editions", "guests", b"guests", "issuers", b"issuers", "limits", b"limits", "server_time", b"server_time", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -95,7 +95,8 @@ class SessionsServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Refresh(self, request, context):
-        """Renews a session. Each refresh token is good once; one used twice ends the session.
+        """Renews a session. Each refresh token is good once; one used twice ends the session. For a minute the same call, by its
+        request_id, has the same answer again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -42,7 +42,9 @@ class SessionsServiceStub:
     FinishOidcSignIn: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.FinishOidcSignInRequest, _sessions_pb2.FinishOidcSignInResponse]
     """Ends it with what the issuer's redirect brought back."""
     Refresh: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.RefreshRequest, _sessions_pb2.RefreshResponse]
-    """Renews a session. Each refresh token is good once; one used twice ends the session."""
+    """Renews a session. Each refresh token is good once; one used twice ends the session. For a minute the same call, by its
+    request_id, has the same answer again.
+    """
     Revoke: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.RevokeRequest, _sessions_pb2.RevokeResponse]
     """Ends this session, or all of the person's."""
     GetServerInfo: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.GetServerInfoRequest, _sessions_pb2.GetServerInfoResponse]
@@ -62,7 +64,9 @@ class SessionsServiceAsyncStub(SessionsServiceStub):
     FinishOidcSignIn: _aio.UnaryUnaryMultiCallable[_sessions_pb2.FinishOidcSignInRequest, _sessions_pb2.FinishOidcSignInResponse]  # type: ignore[assignment]
     """Ends it with what the issuer's redirect brought back."""
     Refresh: _aio.UnaryUnaryMultiCallable[_sessions_pb2.RefreshRequest, _sessions_pb2.RefreshResponse]  # type: ignore[assignment]
-    """Renews a session. Each refresh token is good once; one used twice ends the session."""
+    """Renews a session. Each refresh token is good once; one used twice ends the session. For a minute the same call, by its
+    request_id, has the same answer again.
+    """
     Revoke: _aio.UnaryUnaryMultiCallable[_sessions_pb2.RevokeRequest, _sessions_pb2.RevokeResponse]  # type: ignore[assignment]
     """Ends this session, or all of the person's."""
     GetServerInfo: _aio.UnaryUnaryMultiCallable[_sessions_pb2.GetServerInfoRequest, _sessions_pb2.GetServerInfoResponse]  # type: ignore[assignment]
@@ -103,7 +107,9 @@ class SessionsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _sessions_pb2.RefreshRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.RefreshResponse, _abc.Awaitable[_sessions_pb2.RefreshResponse]]:
-        """Renews a session. Each refresh token is good once; one used twice ends the session."""
+        """Renews a session. Each refresh token is good once; one used twice ends the session. For a minute the same call, by its
+        request_id, has the same answer again.
+        """
 
     @_abc_1.abstractmethod
     def Revoke(

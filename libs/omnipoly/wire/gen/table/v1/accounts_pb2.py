@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n omnipoly/table/v1/accounts.proto\x12\x11omnipoly.table.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x01\n\x06Person\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05guest\x18\x03 \x01(\x08\x12\r\n\x05roles\x18\x04 \x03(\t\x12+\n\x07\x63reated\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0c\x62\x61nned_until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nban_reason\x18\x07 \x01(\t\"D\n\x13UpsertPersonRequest\x12\x0e\n\x06issuer\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"R\n\x14UpsertPersonResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\"\"\n\x10GetPersonRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\">\n\x11GetPersonResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\"e\n\x12OpenSessionRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12+\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\":\n\x13OpenSessionResponse\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\x03\"g\n\x13RenewSessionRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\x03\x12+\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"U\n\x14RenewSessionResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\x12\x12\n\ngeneration\x18\x02 \x01(\x03\"K\n\x14RevokeSessionRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x0f\n\x07session\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"(\n\x15RevokeSessionResponse\x12\x0f\n\x07revoked\x18\x01 \x01(\x05\"\x85\x01\n\nBanRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\n\n\x02\x62y\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x0c\n\x04lift\x18\x06 \x01(\x08\"8\n\x0b\x42\x61nResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\"P\n\x0fSetRolesRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\n\n\x02\x62y\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\r\n\x05roles\x18\x04 \x03(\t\"=\n\x10SetRolesResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\"j\n\x16ListRevocationsRequest\x12)\n\x05since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\x87\x01\n\nRevocation\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x0f\n\x07session\x18\x02 \x01(\t\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0c\x62\x61nned_until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x97\x01\n\x17ListRevocationsResponse\x12\x32\n\x0brevocations\x18\x01 \x03(\x0b\x32\x1d.omnipoly.table.v1.Revocation\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12/\n\x0bserver_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\xf1\x05\n\x0e\x41\x63\x63ountService\x12_\n\x0cUpsertPerson\x12&.omnipoly.table.v1.UpsertPersonRequest\x1a\'.omnipoly.table.v1.UpsertPersonResponse\x12V\n\tGetPerson\x12#.omnipoly.table.v1.GetPersonRequest\x1a$.omnipoly.table.v1.GetPersonResponse\x12\\\n\x0bOpenSession\x12%.omnipoly.table.v1.OpenSessionRequest\x1a&.omnipoly.table.v1.OpenSessionResponse\x12_\n\x0cRenewSession\x12&.omnipoly.table.v1.RenewSessionRequest\x1a\'.omnipoly.table.v1.RenewSessionResponse\x12\x62\n\rRevokeSession\x12\'.omnipoly.table.v1.RevokeSessionRequest\x1a(.omnipoly.table.v1.RevokeSessionResponse\x12\x44\n\x03\x42\x61n\x12\x1d.omnipoly.table.v1.BanRequest\x1a\x1e.omnipoly.table.v1.BanResponse\x12S\n\x08SetRoles\x12\".omnipoly.table.v1.SetRolesRequest\x1a#.omnipoly.table.v1.SetRolesResponse\x12h\n\x0fListRevocations\x12).omnipoly.table.v1.ListRevocationsRequest\x1a*.omnipoly.table.v1.ListRevocationsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n omnipoly/table/v1/accounts.proto\x12\x11omnipoly.table.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc6\x01\n\x06Person\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05guest\x18\x03 \x01(\x08\x12\r\n\x05roles\x18\x04 \x03(\t\x12+\n\x07\x63reated\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0c\x62\x61nned_until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nban_reason\x18\x07 \x01(\t\x12\r\n\x05stamp\x18\x08 \x01(\x03\"D\n\x13UpsertPersonRequest\x12\x0e\n\x06issuer\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\"R\n\x14UpsertPersonResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\"\"\n\x10GetPersonRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\">\n\x11GetPersonResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\"v\n\x12OpenSessionRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12+\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07sign_in\x18\x04 \x01(\t\"=\n\x13OpenSessionResponse\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x15\n\rrefresh_token\x18\x02 \x01(\t\"\xa0\x01\n\x13RenewSessionRequest\x12\x15\n\rrefresh_token\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12+\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rguest_expires\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x96\x01\n\x14RenewSessionResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\x12\x0f\n\x07session\x18\x02 \x01(\t\x12\x15\n\rrefresh_token\x18\x03 \x01(\t\x12+\n\x07\x65xpires\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\":\n\x14RevokeSessionRequest\x12\x15\n\rrefresh_token\x18\x01 \x01(\t\x12\x0b\n\x03\x61ll\x18\x02 \x01(\x08\"(\n\x15RevokeSessionResponse\x12\x0f\n\x07revoked\x18\x01 \x01(\x05\"\x85\x01\n\nBanRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\n\n\x02\x62y\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x0c\n\x04lift\x18\x06 \x01(\x08\"8\n\x0b\x42\x61nResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\"P\n\x0fSetRolesRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\n\n\x02\x62y\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\r\n\x05roles\x18\x04 \x03(\t\"=\n\x10SetRolesResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\"j\n\x16ListRevocationsRequest\x12)\n\x05since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\x96\x01\n\nRevocation\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x0f\n\x07session\x18\x02 \x01(\t\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0c\x62\x61nned_until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05stamp\x18\x05 \x01(\x03\"\x97\x01\n\x17ListRevocationsResponse\x12\x32\n\x0brevocations\x18\x01 \x03(\x0b\x32\x1d.omnipoly.table.v1.Revocation\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12/\n\x0bserver_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\xf1\x05\n\x0e\x41\x63\x63ountService\x12_\n\x0cUpsertPerson\x12&.omnipoly.table.v1.UpsertPersonRequest\x1a\'.omnipoly.table.v1.UpsertPersonResponse\x12V\n\tGetPerson\x12#.omnipoly.table.v1.GetPersonRequest\x1a$.omnipoly.table.v1.GetPersonResponse\x12\\\n\x0bOpenSession\x12%.omnipoly.table.v1.OpenSessionRequest\x1a&.omnipoly.table.v1.OpenSessionResponse\x12_\n\x0cRenewSession\x12&.omnipoly.table.v1.RenewSessionRequest\x1a\'.omnipoly.table.v1.RenewSessionResponse\x12\x62\n\rRevokeSession\x12\'.omnipoly.table.v1.RevokeSessionRequest\x1a(.omnipoly.table.v1.RevokeSessionResponse\x12\x44\n\x03\x42\x61n\x12\x1d.omnipoly.table.v1.BanRequest\x1a\x1e.omnipoly.table.v1.BanResponse\x12S\n\x08SetRoles\x12\".omnipoly.table.v1.SetRolesRequest\x1a#.omnipoly.table.v1.SetRolesResponse\x12h\n\x0fListRevocations\x12).omnipoly.table.v1.ListRevocationsRequest\x1a*.omnipoly.table.v1.ListRevocationsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,41 +33,41 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'omnipoly.wire.gen.table.v1.
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PERSON']._serialized_start=89
-  _globals['_PERSON']._serialized_end=272
-  _globals['_UPSERTPERSONREQUEST']._serialized_start=274
-  _globals['_UPSERTPERSONREQUEST']._serialized_end=342
-  _globals['_UPSERTPERSONRESPONSE']._serialized_start=344
-  _globals['_UPSERTPERSONRESPONSE']._serialized_end=426
-  _globals['_GETPERSONREQUEST']._serialized_start=428
-  _globals['_GETPERSONREQUEST']._serialized_end=462
-  _globals['_GETPERSONRESPONSE']._serialized_start=464
-  _globals['_GETPERSONRESPONSE']._serialized_end=526
-  _globals['_OPENSESSIONREQUEST']._serialized_start=528
-  _globals['_OPENSESSIONREQUEST']._serialized_end=629
-  _globals['_OPENSESSIONRESPONSE']._serialized_start=631
-  _globals['_OPENSESSIONRESPONSE']._serialized_end=689
-  _globals['_RENEWSESSIONREQUEST']._serialized_start=691
-  _globals['_RENEWSESSIONREQUEST']._serialized_end=794
-  _globals['_RENEWSESSIONRESPONSE']._serialized_start=796
-  _globals['_RENEWSESSIONRESPONSE']._serialized_end=881
-  _globals['_REVOKESESSIONREQUEST']._serialized_start=883
-  _globals['_REVOKESESSIONREQUEST']._serialized_end=958
-  _globals['_REVOKESESSIONRESPONSE']._serialized_start=960
-  _globals['_REVOKESESSIONRESPONSE']._serialized_end=1000
-  _globals['_BANREQUEST']._serialized_start=1003
-  _globals['_BANREQUEST']._serialized_end=1136
-  _globals['_BANRESPONSE']._serialized_start=1138
-  _globals['_BANRESPONSE']._serialized_end=1194
-  _globals['_SETROLESREQUEST']._serialized_start=1196
-  _globals['_SETROLESREQUEST']._serialized_end=1276
-  _globals['_SETROLESRESPONSE']._serialized_start=1278
-  _globals['_SETROLESRESPONSE']._serialized_end=1339
-  _globals['_LISTREVOCATIONSREQUEST']._serialized_start=1341
-  _globals['_LISTREVOCATIONSREQUEST']._serialized_end=1447
-  _globals['_REVOCATION']._serialized_start=1450
-  _globals['_REVOCATION']._serialized_end=1585
-  _globals['_LISTREVOCATIONSRESPONSE']._serialized_start=1588
-  _globals['_LISTREVOCATIONSRESPONSE']._serialized_end=1739
-  _globals['_ACCOUNTSERVICE']._serialized_start=1742
-  _globals['_ACCOUNTSERVICE']._serialized_end=2495
+  _globals['_PERSON']._serialized_end=287
+  _globals['_UPSERTPERSONREQUEST']._serialized_start=289
+  _globals['_UPSERTPERSONREQUEST']._serialized_end=357
+  _globals['_UPSERTPERSONRESPONSE']._serialized_start=359
+  _globals['_UPSERTPERSONRESPONSE']._serialized_end=441
+  _globals['_GETPERSONREQUEST']._serialized_start=443
+  _globals['_GETPERSONREQUEST']._serialized_end=477
+  _globals['_GETPERSONRESPONSE']._serialized_start=479
+  _globals['_GETPERSONRESPONSE']._serialized_end=541
+  _globals['_OPENSESSIONREQUEST']._serialized_start=543
+  _globals['_OPENSESSIONREQUEST']._serialized_end=661
+  _globals['_OPENSESSIONRESPONSE']._serialized_start=663
+  _globals['_OPENSESSIONRESPONSE']._serialized_end=724
+  _globals['_RENEWSESSIONREQUEST']._serialized_start=727
+  _globals['_RENEWSESSIONREQUEST']._serialized_end=887
+  _globals['_RENEWSESSIONRESPONSE']._serialized_start=890
+  _globals['_RENEWSESSIONRESPONSE']._serialized_end=1040
+  _globals['_REVOKESESSIONREQUEST']._serialized_start=1042
+  _globals['_REVOKESESSIONREQUEST']._serialized_end=1100
+  _globals['_REVOKESESSIONRESPONSE']._serialized_start=1102
+  _globals['_REVOKESESSIONRESPONSE']._serialized_end=1142
+  _globals['_BANREQUEST']._serialized_start=1145
+  _globals['_BANREQUEST']._serialized_end=1278
+  _globals['_BANRESPONSE']._serialized_start=1280
+  _globals['_BANRESPONSE']._serialized_end=1336
+  _globals['_SETROLESREQUEST']._serialized_start=1338
+  _globals['_SETROLESREQUEST']._serialized_end=1418
+  _globals['_SETROLESRESPONSE']._serialized_start=1420
+  _globals['_SETROLESRESPONSE']._serialized_end=1481
+  _globals['_LISTREVOCATIONSREQUEST']._serialized_start=1483
+  _globals['_LISTREVOCATIONSREQUEST']._serialized_end=1589
+  _globals['_REVOCATION']._serialized_start=1592
+  _globals['_REVOCATION']._serialized_end=1742
+  _globals['_LISTREVOCATIONSRESPONSE']._serialized_start=1745
+  _globals['_LISTREVOCATIONSRESPONSE']._serialized_end=1896
+  _globals['_ACCOUNTSERVICE']._serialized_start=1899
+  _globals['_ACCOUNTSERVICE']._serialized_end=2652
 # @@protoc_insertion_point(module_scope)

@@ -34,6 +34,7 @@ class Person(_message.Message):
     CREATED_FIELD_NUMBER: _builtins.int
     BANNED_UNTIL_FIELD_NUMBER: _builtins.int
     BAN_REASON_FIELD_NUMBER: _builtins.int
+    STAMP_FIELD_NUMBER: _builtins.int
     person: _builtins.str
     """The id, 1 to 64 characters."""
     name: _builtins.str
@@ -42,6 +43,8 @@ class Person(_message.Message):
     """A guest without an account elsewhere."""
     ban_reason: _builtins.str
     """What the ban was given for, at most 300 characters."""
+    stamp: _builtins.int
+    """Counts the changes of their roles: an access token of an earlier count is to be renewed."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Roles, at most 8 of at most 32 characters; "admin" is one."""
@@ -64,10 +67,11 @@ class Person(_message.Message):
         created: _timestamp_pb2.Timestamp | None = ...,
         banned_until: _timestamp_pb2.Timestamp | None = ...,
         ban_reason: _builtins.str = ...,
+        stamp: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["banned_until", b"banned_until", "created", b"created"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ban_reason", b"ban_reason", "banned_until", b"banned_until", "created", b"created", "guest", b"guest", "name", b"name", "person", b"person", "roles", b"roles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ban_reason", b"ban_reason", "banned_until", b"banned_until", "created", b"created", "guest", b"guest", "name", b"name", "person", b"person", "roles", b"roles", "stamp", b"stamp"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -188,13 +192,18 @@ class OpenSessionRequest(_message.Message):
     PERSON_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     EXPIRES_FIELD_NUMBER: _builtins.int
+    SIGN_IN_FIELD_NUMBER: _builtins.int
     person: _builtins.str
     """The person's id, 1 to 64 characters."""
     request_id: _builtins.str
-    """Names this call, 1 to 64 characters: the same again opens nothing twice."""
+    """Names this call, 16 to 64 characters that nobody can guess: the same again opens nothing twice, and has the same
+    answer.
+    """
+    sign_in: _builtins.str
+    """The sign-in that led to it, good once; at most 64 characters; empty: none did."""
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
-        """When it ends unless renewed."""
+        """When it ends unless renewed, within 366 days."""
 
     def __init__(
         self,
@@ -202,10 +211,11 @@ class OpenSessionRequest(_message.Message):
         person: _builtins.str = ...,
         request_id: _builtins.str = ...,
         expires: _timestamp_pb2.Timestamp | None = ...,
+        sign_in: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "person", b"person", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "person", b"person", "request_id", b"request_id", "sign_in", b"sign_in"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -218,20 +228,20 @@ class OpenSessionResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_FIELD_NUMBER: _builtins.int
-    GENERATION_FIELD_NUMBER: _builtins.int
+    REFRESH_TOKEN_FIELD_NUMBER: _builtins.int
     session: _builtins.str
     """The session's id, at most 64 characters."""
-    generation: _builtins.int
-    """Which of its refresh tokens is good, from 1."""
+    refresh_token: _builtins.str
+    """Renews it, good once; at most 256 characters. Of it only a hash is kept."""
     def __init__(
         self,
         *,
         session: _builtins.str = ...,
-        generation: _builtins.int = ...,
+        refresh_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["generation", b"generation", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["refresh_token", b"refresh_token", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -243,27 +253,33 @@ class RenewSessionRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    SESSION_FIELD_NUMBER: _builtins.int
-    GENERATION_FIELD_NUMBER: _builtins.int
+    REFRESH_TOKEN_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     EXPIRES_FIELD_NUMBER: _builtins.int
-    session: _builtins.str
-    """The session's id, at most 64 characters."""
-    generation: _builtins.int
-    """The generation of the refresh token that was shown."""
+    GUEST_EXPIRES_FIELD_NUMBER: _builtins.int
+    refresh_token: _builtins.str
+    """The refresh token that was shown; at most 256 characters."""
+    request_id: _builtins.str
+    """Names this call, 1 to 64 characters: for a minute the same again has the same answer."""
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
-        """When it ends unless renewed again."""
+        """When the session of a person ends unless renewed again, within 366 days."""
+
+    @_builtins.property
+    def guest_expires(self) -> _timestamp_pb2.Timestamp:
+        """When that of a guest does, likewise."""
 
     def __init__(
         self,
         *,
-        session: _builtins.str = ...,
-        generation: _builtins.int = ...,
+        refresh_token: _builtins.str = ...,
+        request_id: _builtins.str = ...,
         expires: _timestamp_pb2.Timestamp | None = ...,
+        guest_expires: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "guest_expires", b"guest_expires"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "generation", b"generation", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "guest_expires", b"guest_expires", "refresh_token", b"refresh_token", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -276,22 +292,32 @@ class RenewSessionResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PERSON_FIELD_NUMBER: _builtins.int
-    GENERATION_FIELD_NUMBER: _builtins.int
-    generation: _builtins.int
-    """Which of its refresh tokens is good now."""
+    SESSION_FIELD_NUMBER: _builtins.int
+    REFRESH_TOKEN_FIELD_NUMBER: _builtins.int
+    EXPIRES_FIELD_NUMBER: _builtins.int
+    session: _builtins.str
+    """The session's id, at most 64 characters."""
+    refresh_token: _builtins.str
+    """Renews it the next time, good once; at most 256 characters."""
     @_builtins.property
     def person(self) -> Global___Person:
         """The person, as they are now."""
+
+    @_builtins.property
+    def expires(self) -> _timestamp_pb2.Timestamp:
+        """When the session ends unless renewed again."""
 
     def __init__(
         self,
         *,
         person: Global___Person | None = ...,
-        generation: _builtins.int = ...,
+        session: _builtins.str = ...,
+        refresh_token: _builtins.str = ...,
+        expires: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["person", b"person"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "person", b"person"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["generation", b"generation", "person", b"person"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "person", b"person", "refresh_token", b"refresh_token", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -303,25 +329,21 @@ class RevokeSessionRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    PERSON_FIELD_NUMBER: _builtins.int
-    SESSION_FIELD_NUMBER: _builtins.int
-    REQUEST_ID_FIELD_NUMBER: _builtins.int
-    person: _builtins.str
-    """The person's id, 1 to 64 characters."""
-    session: _builtins.str
-    """The session's id, at most 64 characters; empty: all of the person."""
-    request_id: _builtins.str
-    """Names this call, 1 to 64 characters."""
+    REFRESH_TOKEN_FIELD_NUMBER: _builtins.int
+    ALL_FIELD_NUMBER: _builtins.int
+    refresh_token: _builtins.str
+    """A refresh token of the session to end, good or used; at most 256 characters."""
+    all: _builtins.bool
+    """All sessions of its person; only for a refresh token that is still good."""
     def __init__(
         self,
         *,
-        person: _builtins.str = ...,
-        session: _builtins.str = ...,
-        request_id: _builtins.str = ...,
+        refresh_token: _builtins.str = ...,
+        all: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["person", b"person", "request_id", b"request_id", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all", b"all", "refresh_token", b"refresh_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -492,7 +514,9 @@ class ListRevocationsRequest(_message.Message):
     """Where the page before ended; empty: from the beginning; at most 256 characters."""
     @_builtins.property
     def since(self) -> _timestamp_pb2.Timestamp:
-        """Those given at or after this time; unset: all that still hold."""
+        """Those given at or after this time; unset: all that still hold, which are bans and what was given within the last two
+        hours: no access token lives longer than one.
+        """
 
     def __init__(
         self,
@@ -511,7 +535,7 @@ Global___ListRevocationsRequest: _TypeAlias = ListRevocationsRequest  # noqa: Y0
 
 @_typing.final
 class Revocation(_message.Message):
-    """Why tokens are not good any more."""
+    """Why tokens are not good any more. Also published on NATS, under `omnipoly.accounts`, as soon as it is given."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -519,17 +543,20 @@ class Revocation(_message.Message):
     SESSION_FIELD_NUMBER: _builtins.int
     AT_FIELD_NUMBER: _builtins.int
     BANNED_UNTIL_FIELD_NUMBER: _builtins.int
+    STAMP_FIELD_NUMBER: _builtins.int
     person: _builtins.str
     """The person's id, at most 64 characters."""
     session: _builtins.str
-    """The session's id, at most 64 characters; empty: every session begun before."""
+    """The session that has ended, at most 64 characters; empty: it is about the person, and what follows says how they stand."""
+    stamp: _builtins.int
+    """Access tokens with an earlier count of the person's roles are to be renewed."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """When it was given."""
 
     @_builtins.property
     def banned_until(self) -> _timestamp_pb2.Timestamp:
-        """A ban until then; unset: no ban."""
+        """Banned until then; unset: not banned."""
 
     def __init__(
         self,
@@ -538,10 +565,11 @@ class Revocation(_message.Message):
         session: _builtins.str = ...,
         at: _timestamp_pb2.Timestamp | None = ...,
         banned_until: _timestamp_pb2.Timestamp | None = ...,
+        stamp: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "banned_until", b"banned_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "banned_until", b"banned_until", "person", b"person", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "banned_until", b"banned_until", "person", b"person", "session", b"session", "stamp", b"stamp"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

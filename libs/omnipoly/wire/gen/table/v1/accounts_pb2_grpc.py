@@ -103,14 +103,14 @@ class AccountServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RenewSession(self, request, context):
-        """Renews a session; a generation used twice ends it.
+        """Renews a session; a refresh token used twice ends it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeSession(self, request, context):
-        """Ends one session, or all of a person.
+        """Ends one session, or all of its person.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

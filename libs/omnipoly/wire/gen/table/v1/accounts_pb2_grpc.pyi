@@ -42,9 +42,9 @@ class AccountServiceStub:
     OpenSession: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.OpenSessionRequest, _accounts_pb2.OpenSessionResponse]
     """Opens a session of a person."""
     RenewSession: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.RenewSessionRequest, _accounts_pb2.RenewSessionResponse]
-    """Renews a session; a generation used twice ends it."""
+    """Renews a session; a refresh token used twice ends it."""
     RevokeSession: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.RevokeSessionRequest, _accounts_pb2.RevokeSessionResponse]
-    """Ends one session, or all of a person."""
+    """Ends one session, or all of its person."""
     Ban: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.BanRequest, _accounts_pb2.BanResponse]
     """Bans a person, or lifts the ban; an admin."""
     SetRoles: _grpc.UnaryUnaryMultiCallable[_accounts_pb2.SetRolesRequest, _accounts_pb2.SetRolesResponse]
@@ -64,9 +64,9 @@ class AccountServiceAsyncStub(AccountServiceStub):
     OpenSession: _aio.UnaryUnaryMultiCallable[_accounts_pb2.OpenSessionRequest, _accounts_pb2.OpenSessionResponse]  # type: ignore[assignment]
     """Opens a session of a person."""
     RenewSession: _aio.UnaryUnaryMultiCallable[_accounts_pb2.RenewSessionRequest, _accounts_pb2.RenewSessionResponse]  # type: ignore[assignment]
-    """Renews a session; a generation used twice ends it."""
+    """Renews a session; a refresh token used twice ends it."""
     RevokeSession: _aio.UnaryUnaryMultiCallable[_accounts_pb2.RevokeSessionRequest, _accounts_pb2.RevokeSessionResponse]  # type: ignore[assignment]
-    """Ends one session, or all of a person."""
+    """Ends one session, or all of its person."""
     Ban: _aio.UnaryUnaryMultiCallable[_accounts_pb2.BanRequest, _accounts_pb2.BanResponse]  # type: ignore[assignment]
     """Bans a person, or lifts the ban; an admin."""
     SetRoles: _aio.UnaryUnaryMultiCallable[_accounts_pb2.SetRolesRequest, _accounts_pb2.SetRolesResponse]  # type: ignore[assignment]
@@ -107,7 +107,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.RenewSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.RenewSessionResponse, _abc.Awaitable[_accounts_pb2.RenewSessionResponse]]:
-        """Renews a session; a generation used twice ends it."""
+        """Renews a session; a refresh token used twice ends it."""
 
     @_abc_1.abstractmethod
     def RevokeSession(
@@ -115,7 +115,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _accounts_pb2.RevokeSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_accounts_pb2.RevokeSessionResponse, _abc.Awaitable[_accounts_pb2.RevokeSessionResponse]]:
-        """Ends one session, or all of a person."""
+        """Ends one session, or all of its person."""
 
     @_abc_1.abstractmethod
     def Ban(
