@@ -67,6 +67,7 @@ def entry_of(
         entry.host = s.host
         entry.persons = " ".join(summaries.persons(s))
         entry.free_seats = summaries.has_free_seat(s)
+        entry.listed = summaries.is_listed(s)
     return entry, due_ms
 
 

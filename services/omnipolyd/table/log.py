@@ -104,7 +104,11 @@ class Log:
 
     async def _write(self, batch: list[tuple[Entry, Done]]) -> None:
         batch.sort(key=_table_id)
-        outcomes = await self._outcomes([entry for entry, _ in batch])
+        together = [entry for entry, _ in batch if entry.beside is None]
+        outcomes = await self._outcomes(together) if together else {}
+        for entry, _ in batch:
+            if entry.beside is not None:  # a transaction of its own
+                outcomes.update(await self._outcomes([entry]))
         for entry, done in batch:
             outcome = outcomes[entry.table_id]
             _COUNTED[outcome].inc()
@@ -122,8 +126,12 @@ class Log:
                 current = [entry for entry in entries if entry.epoch == epoch]
                 outcomes = {entry.table_id: Outcome.BEHIND for entry in entries}
                 if current:
+                    beside = current[0].beside
                     with SECONDS.time():
-                        moved = await self._store.append(connection, current)
+                        if beside is None:
+                            moved = await self._store.append(connection, current)
+                        else:
+                            moved = await self._store.append_with(connection, current[0], beside)
                     for table_id in moved:
                         outcomes[table_id] = Outcome.MOVED
                 return outcomes

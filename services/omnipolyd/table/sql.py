@@ -13,10 +13,10 @@ WITH given AS (
     SELECT * FROM unnest(
         $1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bytea[], $7::timestamptz[], $8::text[],
         $9::bytea[], $10::smallint[], $11::timestamptz[], $12::bigint[], $13::bytea[], $14::text[], $15::text[],
-        $16::boolean[]
+        $16::boolean[], $17::boolean[]
     ) AS g (
         table_id, version, epoch, actor, command_id, digest, at, traceparent,
-        body, status, due_at, presence_revision, summary, host, persons, free_seats
+        body, status, due_at, presence_revision, summary, host, persons, free_seats, listed
     )
 ), locked AS MATERIALIZED (
     SELECT g.*
@@ -36,6 +36,7 @@ WITH given AS (
         host = coalesce(l.host, h.host),
         persons = CASE WHEN l.persons IS NULL THEN h.persons ELSE string_to_array(l.persons, ' ') END,
         free_seats = coalesce(l.free_seats, h.free_seats),
+        listed = coalesce(l.listed, h.listed),
         changed_at = now()
     FROM locked l
     WHERE h.table_id = l.table_id AND h.version = l.version - 1
@@ -120,7 +121,8 @@ ORDER BY coalesce(h.due_at, $6), h.table_id LIMIT $5
 """
 LIST = """
 SELECT table_id, version, opened_at, summary FROM heads
-WHERE ($1::smallint[] IS NULL OR status = ANY ($1))
+WHERE listed
+  AND ($1::smallint[] IS NULL OR status = ANY ($1))
   AND ($2 = '' OR edition = $2)
   AND ($3 = '' OR persons @> ARRAY[$3])
   AND ($4 = '' OR opener = $4)

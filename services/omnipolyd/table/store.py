@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,18 +10,17 @@ import asyncpg  # type: ignore[import-untyped]
 import msgspec
 
 from . import sql
+from .statements import ANSWER_S, PULSE_S, Statements, answered
 
 if TYPE_CHECKING:
-    from omnipoly.runtime.database import Connection, Database, Record
+    from omnipoly.runtime.database import Connection, Record
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 
-ANSWER_S = 12.0
-"""So long a statement may take to be answered, a little longer than the server lets it run; then its connection is cut:
-a network that swallows packets would hold it for a quarter of an hour."""
-PULSE_S = 3.0
-"""Likewise for a heartbeat, which is worth nothing later."""
+
+Beside = Callable[[Any], Awaitable[None]]
+"""Writes rows on a connection, in the transaction of their commit."""
 
 
 class Entry(msgspec.Struct):
@@ -48,6 +45,10 @@ class Entry(msgspec.Struct):
     persons: str | None = None
     """Person ids with a blank between."""
     free_seats: bool | None = None
+    listed: bool | None = None
+    """Whether lists show the table; ``None``: as it was."""
+    beside: Beside | None = None
+    """Rows that belong to this commit: written with it, or not at all."""
 
 
 class Head(NamedTuple):
@@ -95,24 +96,30 @@ class Found(NamedTuple):
     body: bytes
 
 
-class Store:
-    """The statements. Each raises one of ``database.FAULTS``, within ``ANSWER_S`` when nobody answers."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+class Store(Statements):
+    """The log's statements."""
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
     async def append(self, connection: Connection, entries: Sequence[Entry]) -> set[str]:
         """Move heads and insert commits in one statement; the ids of the tables that moved. Sorted by the caller."""
         columns: list[list[Any]] = [list(column) for column in zip(*map(msgspec.structs.astuple, entries), strict=True)]
-        with _answered(connection, ANSWER_S):
+        with answered(connection, ANSWER_S):
             try:
-                rows = await connection.fetch(sql.APPEND, *columns)
+                rows = await connection.fetch(sql.APPEND, *columns[:-1])
             except asyncpg.ReadOnlySQLTransactionError:
                 connection.terminate()  # of a server that has become a standby: the next one is the primary's
                 raise
         return {row[0] for row in rows}
+
+    async def append_with(self, connection: Connection, entry: Entry, beside: Beside) -> set[str]:
+        """The same for one commit and the rows that belong to it, in one transaction."""
+        async with connection.transaction():
+            moved = await self.append(connection, [entry])
+            if moved:
+                with answered(connection, ANSWER_S):
+                    await beside(connection)
+        return moved
 
     async def open(
         self,
@@ -267,40 +274,3 @@ class Store:
     async def outages(self, since: datetime) -> list[tuple[datetime, datetime]]:
         """Outages that ended after a time: (from, to)."""
         return [(row[0], row[1]) for row in await self._rows(sql.OUTAGES, since)]
-
-    # --- asking -------------------------------------------------------------------------------------------------------
-
-    @asynccontextmanager
-    async def _connection(self, answer_s: float = ANSWER_S) -> AsyncIterator[Connection]:
-        async with self._database.acquire() as connection:
-            with _answered(connection, answer_s):
-                yield connection
-
-    async def _rows(self, text: str, *args: object) -> list[Record]:
-        async with self._connection() as connection:
-            return await connection.fetch(text, *args)  # type: ignore[no-any-return]
-
-    async def _row(self, text: str, *args: object) -> Record | None:
-        async with self._connection() as connection:
-            return await connection.fetchrow(text, *args)
-
-    async def _value(self, text: str, *args: object) -> Any:
-        async with self._connection() as connection:
-            return await connection.fetchval(text, *args)
-
-    async def _execute(self, text: str, *args: object) -> None:
-        async with self._connection() as connection:
-            await connection.execute(text, *args)
-
-
-@contextmanager
-def _answered(connection: Connection, answer_s: float) -> Iterator[None]:
-    """Cut a connection that does not answer in time, or whose answer nobody waits for any more."""
-    timer = asyncio.get_running_loop().call_later(answer_s, connection.terminate)
-    try:
-        yield
-    except asyncio.CancelledError:
-        connection.terminate()
-        raise
-    finally:
-        timer.cancel()

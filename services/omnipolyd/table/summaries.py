@@ -75,6 +75,11 @@ def has_free_seat(s: State) -> bool:
     return s.phases[-1] is Phase.LOBBY and s.seats < s.rules.game.most_seats and not s.options.private
 
 
+def is_listed(s: State) -> bool:
+    """Whether lists show the table: one that ended before it started is nobody's to find."""
+    return bool(s.started_ms) or s.phases[-1] is not Phase.OVER
+
+
 def summary(s: State, opened: datetime) -> bytes:
     """The serialized ``TableSummary``, without the version, which the head has."""
     names = dict(zip(s.holder, s.name, strict=True))
