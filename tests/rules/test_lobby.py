@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from omnipoly.editions import loader
@@ -133,6 +134,34 @@ def test_two_seats_are_enough_to_start_one_is_not() -> None:
     assert table.says("ann", SetOptions(clock_s=20)) is Code.TABLE_STARTED
     assert table.says("bob", Join("Bob")) is Code.TABLE_STARTED
     assert table.says("ann", Contribute("x")) is Code.TABLE_STARTED
+
+
+@pytest.mark.parametrize("option", ["viewers_chat", "viewers_take_bots", "private"])
+def test_what_concerns_viewers_alone_may_be_changed_later(option: str) -> None:
+    """TUB-PRIVATE, TUB-VIEWERS, TUB-TAKEOVER."""
+    table = Lobby()
+    assert table.says("bob", Join("Bob")) is None
+    assert table.says("ann", Start()) is None
+    for value in (True, False):
+        assert table.says("bob", SetOptions(**{option: value})) is Code.NOT_HOST
+        assert table.says("vic", SetOptions(**{option: value})) is Code.NOT_HOST
+        assert table.says("ann", SetOptions(**{option: value, "clock_s": 20})) is Code.TABLE_STARTED
+        before = table.state.options
+        assert table.says("ann", SetOptions(**{option: value})) is None
+        assert table.state.options == msgspec.structs.replace(before, **{option: value})
+    assert table.says("ann", SetOptions()) is Code.TABLE_STARTED
+    assert table.says("admin:root", CloseTable()) is None
+    assert table.says("ann", SetOptions(**{option: True})) is Code.TABLE_CLOSED
+
+
+def test_a_paid_table_has_no_takeovers_later_either() -> None:
+    """RUG-WIN."""
+    table = Lobby("rugpull")
+    assert table.says("ann", SetOptions(entry_fee=10)) is None
+    assert table.says("bob", Join("Bob")) is None
+    assert table.says("ann", Start()) is None
+    assert table.says("ann", SetOptions(viewers_take_bots=True)) is Code.BAD_OPTION
+    assert table.says("ann", SetOptions(viewers_chat=True)) is None
 
 
 def test_a_table_takes_as_many_as_its_largest_ring() -> None:

@@ -25,7 +25,8 @@ class Join(Action, frozen=True, gc=False, tag="join"):
 
 
 class SetOptions(Action, frozen=True, gc=False, tag="set_options"):
-    """The host changes options before the start (TUB-SETUP); what is absent stays."""
+    """The host changes options before the start (TUB-SETUP), those that concern viewers also later; what is absent
+    stays."""
 
     start_cash: int | None = None
     clock_s: int | None = None

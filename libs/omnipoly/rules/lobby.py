@@ -129,9 +129,21 @@ def add_bot(d: Draft, person: str, action: AddBot) -> None:
     d.emit(SeatTaken(s.seats, bot, action.name or f"Bot {int(bot.removeprefix(BOT)) + 1}", bot=True))
 
 
+def concerns_viewers_alone(action: SetOptions) -> bool:
+    """Whether it changes only who may come and what viewers may do, if anything: that is no part of the game."""
+    of_viewers = (action.viewers_chat, action.viewers_take_bots, action.private)
+    return of_viewers != (None, None, None) and action == type(action)(
+        viewers_chat=action.viewers_chat, viewers_take_bots=action.viewers_take_bots, private=action.private
+    )
+
+
 def verify_set_options(s: State, person: str, action: SetOptions, now_ms: int) -> Code | None:
-    """TUB-SETUP: the host, within what the edition allows."""
-    code = _host_before_start(s, person)
+    """TUB-SETUP: the host, within what the edition allows; after the start what concerns viewers alone (TUB-PRIVATE,
+    TUB-VIEWERS, TUB-TAKEOVER)."""
+    if s.phases[-1] is not Phase.LOBBY and concerns_viewers_alone(action):
+        code = None if person == s.host else Code.NOT_HOST
+    else:
+        code = _host_before_start(s, person)
     if code is not None:
         return code
     options = with_changes(s.rules.game, s.options, action)

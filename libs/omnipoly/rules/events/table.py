@@ -88,7 +88,7 @@ class HostChanged(Event, frozen=True, gc=False, tag="host_changed"):
 
 
 class GameStarted(Event, frozen=True, gc=False, tag="game_started"):
-    """The game begins on the ring for the number of players; seats and options are fixed from here on."""
+    """The game begins on the ring for the number of players; seats and options of the game are fixed from here on."""
 
     board: str
     options: Options

@@ -292,7 +292,9 @@ Global___Join: _TypeAlias = Join  # noqa: Y015
 
 @_typing.final
 class SetOptions(_message.Message):
-    """The host changes options before the start (TUB-SETUP); what is absent stays."""
+    """The host changes options before the start (TUB-SETUP), those that concern viewers alone also later; what is absent
+    stays.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

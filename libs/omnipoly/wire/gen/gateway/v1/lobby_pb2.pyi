@@ -481,7 +481,9 @@ Global___JoinResponse: _TypeAlias = JoinResponse  # noqa: Y015
 
 @_typing.final
 class SetOptionsRequest(_message.Message):
-    """The host changes options before the start (TUB-SETUP); what is absent stays."""
+    """The host changes options before the start (TUB-SETUP), those that concern viewers alone also later; what is absent
+    stays.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -519,7 +521,7 @@ class SetOptionsRequest(_message.Message):
     viewers_take_bots: _builtins.bool
     """Viewers may take a bot's seat (TUB-TAKEOVER)."""
     private: _builtins.bool
-    """A PIN is asked to sit or to watch (TUB-PRIVATE)."""
+    """A PIN is asked to sit or to watch (TUB-PRIVATE): set with the PIN alone, refused here as bad_option."""
     @_builtins.property
     def clock(self) -> _duration_pb2.Duration:
         """The decision clock, whole seconds; one of the edition's values."""

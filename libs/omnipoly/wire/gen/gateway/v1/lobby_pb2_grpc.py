@@ -178,7 +178,7 @@ class LobbyServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetOptions(self, request, context):
-        """Changes options before the start; the host.
+        """Changes options before the start, those that concern viewers alone also later; the host.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

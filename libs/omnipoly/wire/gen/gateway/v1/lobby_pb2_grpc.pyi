@@ -50,7 +50,7 @@ class LobbyServiceStub:
     Leave: _grpc.UnaryUnaryMultiCallable[_lobby_pb2.LeaveRequest, _lobby_pb2.LeaveResponse]
     """Gets up before the start, or leaves the game (CORE-LEAVE)."""
     SetOptions: _grpc.UnaryUnaryMultiCallable[_lobby_pb2.SetOptionsRequest, _lobby_pb2.SetOptionsResponse]
-    """Changes options before the start; the host."""
+    """Changes options before the start, those that concern viewers alone also later; the host."""
     SetPin: _grpc.UnaryUnaryMultiCallable[_lobby_pb2.SetPinRequest, _lobby_pb2.SetPinResponse]
     """Sets or clears the PIN; the host."""
     AddBot: _grpc.UnaryUnaryMultiCallable[_lobby_pb2.AddBotRequest, _lobby_pb2.AddBotResponse]
@@ -88,7 +88,7 @@ class LobbyServiceAsyncStub(LobbyServiceStub):
     Leave: _aio.UnaryUnaryMultiCallable[_lobby_pb2.LeaveRequest, _lobby_pb2.LeaveResponse]  # type: ignore[assignment]
     """Gets up before the start, or leaves the game (CORE-LEAVE)."""
     SetOptions: _aio.UnaryUnaryMultiCallable[_lobby_pb2.SetOptionsRequest, _lobby_pb2.SetOptionsResponse]  # type: ignore[assignment]
-    """Changes options before the start; the host."""
+    """Changes options before the start, those that concern viewers alone also later; the host."""
     SetPin: _aio.UnaryUnaryMultiCallable[_lobby_pb2.SetPinRequest, _lobby_pb2.SetPinResponse]  # type: ignore[assignment]
     """Sets or clears the PIN; the host."""
     AddBot: _aio.UnaryUnaryMultiCallable[_lobby_pb2.AddBotRequest, _lobby_pb2.AddBotResponse]  # type: ignore[assignment]
@@ -177,7 +177,7 @@ class LobbyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _lobby_pb2.SetOptionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_lobby_pb2.SetOptionsResponse, _abc.Awaitable[_lobby_pb2.SetOptionsResponse]]:
-        """Changes options before the start; the host."""
+        """Changes options before the start, those that concern viewers alone also later; the host."""
 
     @_abc_1.abstractmethod
     def SetPin(

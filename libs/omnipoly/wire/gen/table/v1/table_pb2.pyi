@@ -346,7 +346,9 @@ Global___ReadResponse: _TypeAlias = ReadResponse  # noqa: Y015
 
 @_typing.final
 class AdmitRequest(_message.Message):
-    """Asks to be let in."""
+    """Asks to be let in. Who has a seat, or may take theirs back, needs no PIN; nor does the host, nor an admin. Who has shown
+    the PIN once needs it no more until it changes.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -414,7 +416,7 @@ class AdmitResponse(_message.Message):
     MAY_CHAT_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
-    """Their seat; -1: none."""
+    """Their seat, also one that a bot holds for them; -1: none."""
     host: _builtins.bool
     """They are the host."""
     may_chat: _builtins.bool
@@ -436,6 +438,139 @@ class AdmitResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AdmitResponse: _TypeAlias = AdmitResponse  # noqa: Y015
+
+@_typing.final
+class RecheckRequest(_message.Message):
+    """Asks who has to go. Whatever may send somebody away is also published on "omnipoly.doors.<table>", as a serialized
+    DoorMoved, and found in the table's head.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    PERSONS_FIELD_NUMBER: _builtins.int
+    table: _builtins.str
+    """The table's id, 1 to 36 characters."""
+    @_builtins.property
+    def persons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Persons who follow the table, by id; 1 to 2000."""
+
+    def __init__(
+        self,
+        *,
+        table: _builtins.str = ...,
+        persons: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["persons", b"persons", "table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecheckRequest: _TypeAlias = RecheckRequest  # noqa: Y015
+
+@_typing.final
+class TurnedAway(_message.Message):
+    """Somebody who may follow a table no longer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Reason:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[TurnedAway._Reason.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        REASON_UNSPECIFIED: TurnedAway._Reason.ValueType  # 0
+        """Not said; never sent."""
+        REASON_BARRED: TurnedAway._Reason.ValueType  # 1
+        """The host has sent them away."""
+        REASON_PRIVATE: TurnedAway._Reason.ValueType  # 2
+        """The table has a PIN that they have not shown."""
+
+    class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
+        """Why."""
+
+    REASON_UNSPECIFIED: TurnedAway.Reason.ValueType  # 0
+    """Not said; never sent."""
+    REASON_BARRED: TurnedAway.Reason.ValueType  # 1
+    """The host has sent them away."""
+    REASON_PRIVATE: TurnedAway.Reason.ValueType  # 2
+    """The table has a PIN that they have not shown."""
+
+    PERSON_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    person: _builtins.str
+    """The person's id, at most 64 characters."""
+    reason: Global___TurnedAway.Reason.ValueType
+    """Why."""
+    def __init__(
+        self,
+        *,
+        person: _builtins.str = ...,
+        reason: Global___TurnedAway.Reason.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["person", b"person", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TurnedAway: _TypeAlias = TurnedAway  # noqa: Y015
+
+@_typing.final
+class RecheckResponse(_message.Message):
+    """Who has to go."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TURNED_AWAY_FIELD_NUMBER: _builtins.int
+    DOOR_FIELD_NUMBER: _builtins.int
+    door: _builtins.int
+    """The revision of the table's door that this holds for."""
+    @_builtins.property
+    def turned_away(self) -> _containers.RepeatedCompositeFieldContainer[Global___TurnedAway]:
+        """Those of the persons named who may follow the table no longer."""
+
+    def __init__(
+        self,
+        *,
+        turned_away: _abc.Iterable[Global___TurnedAway] | None = ...,
+        door: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["door", b"door", "turned_away", b"turned_away"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RecheckResponse: _TypeAlias = RecheckResponse  # noqa: Y015
+
+@_typing.final
+class DoorMoved(_message.Message):
+    """Somebody may have to go."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    DOOR_FIELD_NUMBER: _builtins.int
+    table: _builtins.str
+    """The table's id, 1 to 36 characters."""
+    door: _builtins.int
+    """The revision of the table's door by now."""
+    def __init__(
+        self,
+        *,
+        table: _builtins.str = ...,
+        door: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["door", b"door", "table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DoorMoved: _TypeAlias = DoorMoved  # noqa: Y015
 
 @_typing.final
 class LegalRequest(_message.Message):
@@ -568,6 +703,8 @@ class Head(_message.Message):
     EPOCH_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     NEXT_DEADLINE_FIELD_NUMBER: _builtins.int
+    DOOR_FIELD_NUMBER: _builtins.int
+    CHAT_FIELD_NUMBER: _builtins.int
     table: _builtins.str
     """The table's id, 1 to 36 characters."""
     version: _builtins.int
@@ -576,6 +713,10 @@ class Head(_message.Message):
     """The log's epoch, see Commit."""
     status: _table_pb2.TableStatus.ValueType
     """Its state."""
+    door: _builtins.int
+    """The revision of its door: it rises with whatever may send a viewer away. Only in answers to Heads."""
+    chat: _builtins.int
+    """The number of its chat's last line; 0: none yet. Only in answers to Heads."""
     @_builtins.property
     def next_deadline(self) -> _timestamp_pb2.Timestamp:
         """When something falls due next, on the platform's clock; unset: nothing does."""
@@ -588,10 +729,12 @@ class Head(_message.Message):
         epoch: _builtins.int = ...,
         status: _table_pb2.TableStatus.ValueType = ...,
         next_deadline: _timestamp_pb2.Timestamp | None = ...,
+        door: _builtins.int = ...,
+        chat: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["next_deadline", b"next_deadline"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["epoch", b"epoch", "next_deadline", b"next_deadline", "status", b"status", "table", b"table", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chat", b"chat", "door", b"door", "epoch", b"epoch", "next_deadline", b"next_deadline", "status", b"status", "table", b"table", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -55,6 +55,11 @@ class TableServiceStub:
                 request_serializer=omnipoly_dot_table_dot_v1_dot_table__pb2.AdmitRequest.SerializeToString,
                 response_deserializer=omnipoly_dot_table_dot_v1_dot_table__pb2.AdmitResponse.FromString,
                 _registered_method=True)
+        self.Recheck = channel.unary_unary(
+                '/omnipoly.table.v1.TableService/Recheck',
+                request_serializer=omnipoly_dot_table_dot_v1_dot_table__pb2.RecheckRequest.SerializeToString,
+                response_deserializer=omnipoly_dot_table_dot_v1_dot_table__pb2.RecheckResponse.FromString,
+                _registered_method=True)
         self.Legal = channel.unary_unary(
                 '/omnipoly.table.v1.TableService/Legal',
                 request_serializer=omnipoly_dot_table_dot_v1_dot_table__pb2.LegalRequest.SerializeToString,
@@ -154,6 +159,13 @@ class TableServiceServicer:
 
     def Admit(self, request, context):
         """Asks whether somebody may follow or sit at a table; counts PIN tries.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Recheck(self, request, context):
+        """Names those who follow a table as viewers and may do so no longer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -279,6 +291,11 @@ def add_TableServiceServicer_to_server(servicer, server):
                     servicer.Admit,
                     request_deserializer=omnipoly_dot_table_dot_v1_dot_table__pb2.AdmitRequest.FromString,
                     response_serializer=omnipoly_dot_table_dot_v1_dot_table__pb2.AdmitResponse.SerializeToString,
+            ),
+            'Recheck': grpc.unary_unary_rpc_method_handler(
+                    servicer.Recheck,
+                    request_deserializer=omnipoly_dot_table_dot_v1_dot_table__pb2.RecheckRequest.FromString,
+                    response_serializer=omnipoly_dot_table_dot_v1_dot_table__pb2.RecheckResponse.SerializeToString,
             ),
             'Legal': grpc.unary_unary_rpc_method_handler(
                     servicer.Legal,
@@ -460,6 +477,33 @@ class TableService:
             '/omnipoly.table.v1.TableService/Admit',
             omnipoly_dot_table_dot_v1_dot_table__pb2.AdmitRequest.SerializeToString,
             omnipoly_dot_table_dot_v1_dot_table__pb2.AdmitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Recheck(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/omnipoly.table.v1.TableService/Recheck',
+            omnipoly_dot_table_dot_v1_dot_table__pb2.RecheckRequest.SerializeToString,
+            omnipoly_dot_table_dot_v1_dot_table__pb2.RecheckResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -43,6 +43,8 @@ class TableServiceStub:
     """Reads the whole picture of a table."""
     Admit: _grpc.UnaryUnaryMultiCallable[_table_pb2.AdmitRequest, _table_pb2.AdmitResponse]
     """Asks whether somebody may follow or sit at a table; counts PIN tries."""
+    Recheck: _grpc.UnaryUnaryMultiCallable[_table_pb2.RecheckRequest, _table_pb2.RecheckResponse]
+    """Names those who follow a table as viewers and may do so no longer."""
     Legal: _grpc.UnaryUnaryMultiCallable[_table_pb2.LegalRequest, _table_pb2.LegalResponse]
     """Lists what a seat may do."""
     Commits: _grpc.UnaryUnaryMultiCallable[_table_pb2.CommitsRequest, _table_pb2.CommitsResponse]
@@ -85,6 +87,8 @@ class TableServiceAsyncStub(TableServiceStub):
     """Reads the whole picture of a table."""
     Admit: _aio.UnaryUnaryMultiCallable[_table_pb2.AdmitRequest, _table_pb2.AdmitResponse]  # type: ignore[assignment]
     """Asks whether somebody may follow or sit at a table; counts PIN tries."""
+    Recheck: _aio.UnaryUnaryMultiCallable[_table_pb2.RecheckRequest, _table_pb2.RecheckResponse]  # type: ignore[assignment]
+    """Names those who follow a table as viewers and may do so no longer."""
     Legal: _aio.UnaryUnaryMultiCallable[_table_pb2.LegalRequest, _table_pb2.LegalResponse]  # type: ignore[assignment]
     """Lists what a seat may do."""
     Commits: _aio.UnaryUnaryMultiCallable[_table_pb2.CommitsRequest, _table_pb2.CommitsResponse]  # type: ignore[assignment]
@@ -148,6 +152,14 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_table_pb2.AdmitResponse, _abc.Awaitable[_table_pb2.AdmitResponse]]:
         """Asks whether somebody may follow or sit at a table; counts PIN tries."""
+
+    @_abc_1.abstractmethod
+    def Recheck(
+        self,
+        request: _table_pb2.RecheckRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_table_pb2.RecheckResponse, _abc.Awaitable[_table_pb2.RecheckResponse]]:
+        """Names those who follow a table as viewers and may do so no longer."""
 
     @_abc_1.abstractmethod
     def Legal(
