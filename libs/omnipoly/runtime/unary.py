@@ -53,17 +53,28 @@ def serve(
     streams: Mapping[str, grpc.RpcMethodHandler[Any, Any]] | None = None,
 ) -> None:
     """Serves the methods of a service (its full name) both ways, and its streaming ones as plain RPCs alone."""
-    handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = dict(streams or {})
-    links: dict[str, LinkHandler] = {}
-    for name, unary in methods.items():
-        handlers[name] = grpc.unary_unary_rpc_method_handler(
+    app.serve_link(links(service, methods))
+    app.serve_generic(handler(service, methods, streams), service)
+
+
+def links(service: str, methods: Mapping[str, Unary]) -> dict[str, LinkHandler]:
+    """The methods for link frames, by full name: for who serves those of several contracts."""
+    return {f"/{service}/{name}": _framed(unary) for name, unary in methods.items()}
+
+
+def handler(
+    service: str, methods: Mapping[str, Unary], streams: Mapping[str, grpc.RpcMethodHandler[Any, Any]] | None = None
+) -> grpc.GenericRpcHandler[Any, Any]:
+    """The methods as plain RPCs."""
+    plain = {
+        name: grpc.unary_unary_rpc_method_handler(
             _plain(unary.method),
             request_deserializer=unary.request.FromString,
             response_serializer=_serialize,
         )
-        links[f"/{service}/{name}"] = _framed(unary)
-    app.serve_link(links)
-    app.serve_generic(grpc.method_handlers_generic_handler(service, handlers), service)
+        for name, unary in methods.items()
+    }
+    return grpc.method_handlers_generic_handler(service, {**(streams or {}), **plain})
 
 
 def _serialize(message: Message) -> bytes:

@@ -21,3 +21,13 @@ class TableSettings(ServiceSettings):
     cached_tables: int = Field(20_000, ge=1, description="most tables kept in memory")
     open_tables: int = Field(5, ge=1, le=1_000_000, description="tables a person may have open at once")
     batch: int = Field(256, ge=1, le=4096, description="most commits in one append")
+
+    admins: str = Field(
+        "",
+        description="ids of persons who are admins whatever roles they were given, separated by commas: the first ones",
+    )
+
+    @property
+    def admin_persons(self) -> list[str]:
+        """The ids that ``admins`` names."""
+        return [part.strip() for part in self.admins.split(",") if part.strip()]

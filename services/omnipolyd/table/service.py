@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from omnipoly.runtime import logging
+from omnipoly.runtime import logging, unary
 from omnipoly.runtime.app import Service
 from omnipoly.runtime.database import FAULTS
 from omnipoly.runtime.errors import StartError
 
+from .accounts import servicer as accounts
+from .accounts.servicer import AccountServicer
+from .accounts.store import AccountStore
 from .catalogue import Catalogue
 from .freshness import Freshness
 from .loading import Loader
@@ -74,8 +77,11 @@ class TableService(Service):
         app.tasks.spawn("heartbeat", outages.run)
         app.tasks.spawn("evict", self.tables.evict)
         servicer = TableServicer(self.tables, catalogue, opener, Reader(store), dev=settings.dev)
-        app.serve_link(servicer.methods())
+        persons = AccountServicer(AccountStore(database), app.bus, admins=settings.admin_persons)
+        app.tasks.spawn("sweep-accounts", persons.sweep)
+        app.serve_link({**servicer.methods(), **unary.links(accounts.SERVICE, persons.methods())})
         app.serve_generic(servicer.handler(), TableServicer.SERVICE)
+        app.serve_generic(unary.handler(accounts.SERVICE, persons.methods()), accounts.SERVICE)
 
     async def drain(self) -> None:
         """Let every command that came be answered."""
