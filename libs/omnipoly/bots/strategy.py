@@ -54,7 +54,7 @@ class Bot:
             aside = self._aside(s, seat)
             if aside is not None:
                 return aside
-        if not s.prompt[seat] or s.paused_ms:
+        if not s.prompt[seat] or s.rests:
             return None
         phase = s.phases[-1]
         if phase is THROW:

@@ -107,4 +107,4 @@ class TableReplica:
         if seat < 0 or seat >= len(state.prompt) or not state.prompt[seat]:
             return None
         at = state.deadline_ms[seat] or state.auction_deadline_ms
-        return (at - (state.paused_ms or self.now_ms())) / 1000 if at else None
+        return (at - (state.paused_ms or state.frozen_ms or self.now_ms())) / 1000 if at else None

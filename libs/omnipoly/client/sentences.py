@@ -24,6 +24,8 @@ LINES: dict[str, tuple[str, ...]] = {
     "came_back": ("who",),
     "paused": (),
     "resumed": (),
+    "frozen": (),
+    "thawed": (),
     "clocks_moved": ("seconds",),
     "advanced": ("seconds",),
     "seat_handed_over.bot": ("who",),

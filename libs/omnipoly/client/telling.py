@@ -240,6 +240,8 @@ SAYS: dict[type[Event], Callable[[Teller, Any], str]] = {
     e.CameBack: _seat("came_back"),
     e.Paused: _plain("paused"),
     e.Resumed: _plain("resumed"),
+    e.Frozen: _plain("frozen"),
+    e.Thawed: _plain("thawed"),
     e.ClocksMoved: _moved_clocks,
     e.Advanced: _moved_clocks,
     e.SeatHandedOver: _handed_over,

@@ -25,7 +25,7 @@ _AUCTION, _DECISION, _VOTE, _OFFER, _LIMIT, _IDLE = range(6)
 
 def next_deadline_ms(s: State) -> int:
     """When something falls due next on the table's clock; 0 for never."""
-    if s.phases[-1] is Phase.OVER:
+    if s.phases[-1] is Phase.OVER or s.frozen_ms:
         return 0
     idle = s.last_move_ms + IDLE_S * 1000
     if s.paused_ms:
@@ -48,6 +48,8 @@ def next_deadline_ms(s: State) -> int:
 def is_due(s: State) -> bool:
     """Whether something has fallen due by the state's time: ``next_deadline_ms`` for the way of every command."""
     now = s.now_ms
+    if s.frozen_ms:
+        return False
     if s.last_move_ms + IDLE_S * 1000 <= now:
         return s.phases[-1] is not Phase.OVER
     if s.paused_ms:

@@ -57,5 +57,5 @@ def in_play_order(s: State, first: int) -> list[int]:
 
 
 def clock_now(s: State) -> int:
-    """The time from which clocks run: that of the commit, or of the pause while the table stands still (TUB-PAUSE)."""
-    return s.paused_ms or s.now_ms
+    """The time from which clocks run: that of the commit, or since when the table stands still or is frozen."""
+    return s.paused_ms or s.frozen_ms or s.now_ms

@@ -33,7 +33,7 @@ from . import (
 )
 from .codes import Code, Refused
 from .draft import Draft
-from .events import Advanced, ChoiceMade, ClocksMoved
+from .events import Advanced, ChoiceMade, ClocksMoved, Frozen, Thawed
 from .guards import turn_owner
 from .invariants import Broken, check
 from .state import (
@@ -67,10 +67,12 @@ __all__ = [
     "blank",
     "check",
     "enter",
+    "freeze",
     "moves",
     "next_deadline_ms",
     "play_due",
     "settle",
+    "thaw",
     "verify",
 ]
 
@@ -95,6 +97,7 @@ def blank(rules: Rules) -> State:
         offset_ms=0,
         last_move_ms=0,
         paused_ms=0,
+        frozen_ms=0,
         limit_ms=0,
         time_up=False,
         holder=[],
@@ -248,6 +251,7 @@ BY_PERSON: dict[type[Action], tuple[Callable[..., Code | None], Callable[..., No
 """Actions of persons, whether they sit in the game or not: (verify, play)."""
 
 _PRESENCE = (act_.Connect, act_.Disconnect)
+_WHILE_FROZEN = (*_PRESENCE, act_.CloseTable)
 _STANDS_STILL = (act_.Leave, act_.ProposeEnd, act_.Vote)
 _ANSWERS = frozenset(
     (
@@ -286,7 +290,7 @@ def verify(s: State, actor: str, action: Action, now_ms: int, prompt: int = 0) -
 
 def _verify_seat(s: State, seat: int, action: Action, now_ms: int, prompt: int) -> Code | None:
     """Of an action in the game."""
-    if prompt or s.paused_ms or s.out[seat] or _NO_GAME[s.phases[-1]]:
+    if prompt or s.paused_ms or s.frozen_ms or s.out[seat] or _NO_GAME[s.phases[-1]]:
         code = _barred(s, seat, prompt)
         if code is not None:
             return code
@@ -300,7 +304,7 @@ def _barred(s: State, seat: int, prompt: int) -> Code | None:
         return Code.TABLE_CLOSED if s.ended in _CLOSED else Code.GAME_OVER
     if s.out[seat]:
         return Code.OUT_OF_GAME
-    if s.paused_ms:
+    if s.paused_ms or s.frozen_ms:
         return Code.PAUSED
     if prompt and prompt != s.prompt[seat]:
         return Code.STALE_PROMPT
@@ -313,6 +317,8 @@ def _verify_person(s: State, person: str, action: Action, now_ms: int) -> Code |
     phase = s.phases[-1]
     if phase is OVER and kind not in _PRESENCE:
         return Code.TABLE_CLOSED if s.ended in _CLOSED else Code.GAME_OVER
+    if s.frozen_ms and kind not in _WHILE_FROZEN:
+        return Code.PAUSED
     if phase is LOBBY and kind in (act_.ProposeEnd, act_.Vote):
         return Code.WRONG_PHASE if person in s.holder else Code.NOT_SEATED
     if s.paused_ms and kind in _STANDS_STILL:
@@ -389,6 +395,24 @@ def play_due(d: Draft, *, now_ms: int) -> None:
         played = True
     if played:
         d.next_command()
+
+
+def freeze(d: Draft, *, now_ms: int) -> None:
+    """An admin keeps the table as it is: what has fallen due is played, then nothing, and every clock stands still."""
+    s = d.state
+    play_due(d, now_ms=now_ms)
+    if not s.frozen_ms and s.phases[-1] is not OVER:
+        d.emit(Frozen(s.now_ms))
+
+
+def thaw(d: Draft, *, now_ms: int) -> None:
+    """It goes on, every clock with the time that was left."""
+    s = d.state
+    s.now_ms = max(s.now_ms, now_ms)
+    if s.frozen_ms:
+        d.emit(Thawed(s.now_ms - s.frozen_ms))
+        settle(d)
+    play_due(d, now_ms=now_ms)
 
 
 def _advance(d: Draft, by_ms: int) -> None:

@@ -69,7 +69,7 @@ def keep_pause(d: Draft) -> None:
     A table on which no person has a seat still in never stands still.
     """
     s = d.state
-    if s.phases[-1] in (Phase.LOBBY, Phase.OVER):
+    if s.phases[-1] in (Phase.LOBBY, Phase.OVER) or s.frozen_ms:
         return
     persons = False
     for seat, is_bot in enumerate(s.bot):

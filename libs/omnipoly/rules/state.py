@@ -212,6 +212,8 @@ class State(msgspec.Struct, gc=False, kw_only=True):
     """When the last action of a person or a bot was accepted (TUB-PAUSE)."""
     paused_ms: int
     """Since when the table stands still; 0: it does not."""
+    frozen_ms: int
+    """Since when an admin keeps it frozen; 0: nobody does."""
     limit_ms: int
     """When the time limit is up; 0: none (GLO-Q-TIME)."""
     time_up: bool
@@ -388,6 +390,11 @@ class State(msgspec.Struct, gc=False, kw_only=True):
     def phase(self) -> Phase:
         """What the table waits for."""
         return self.phases[-1]
+
+    @property
+    def rests(self) -> bool:
+        """Nothing is played: none of its persons is there, or an admin keeps it frozen."""
+        return bool(self.paused_ms or self.frozen_ms)
 
     @property
     def seats(self) -> int:

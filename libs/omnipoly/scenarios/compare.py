@@ -137,7 +137,7 @@ def _clock(seen: Seen, seat: int) -> int | None:
     deadline_ms = s.deadline_ms[seat]
     if not deadline_ms and s.prompt[seat] and s.phase is Phase.AUCTION:
         deadline_ms = s.auction_deadline_ms
-    return -(-(deadline_ms - (s.paused_ms or s.now_ms)) // 1000) if deadline_ms else None
+    return -(-(deadline_ms - (s.paused_ms or s.frozen_ms or s.now_ms)) // 1000) if deadline_ms else None
 
 
 def _places(seen: Seen, seat: int) -> int | None:

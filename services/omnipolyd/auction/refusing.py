@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
 def early(book: AuctionBook, actor: str, action: Bid | Pass, command_id: str) -> Verdict | None:
     """Why a bid or pass is refused without the table; None: it is carried there."""
     s = book.state
-    if s.ended or s.paused_ms or actor not in s.holder:
+    if s.ended or s.rests or actor not in s.holder:
         return None  # the table has an earlier reason
     seat = s.holder.index(actor)
     if s.out[seat] != Out.IN:

@@ -66,8 +66,9 @@ def bot_seats(s: State) -> list[int]:
 
 
 def rests(s: State) -> bool:
-    """Whether no bot has anything to do: before the start, after the end, while the table stands still (TUB-PAUSE)."""
-    return s.phases[-1] in (Phase.LOBBY, Phase.OVER) or bool(s.paused_ms)
+    """Whether no bot has anything to do: before the start, after the end, while the table stands still (TUB-PAUSE) or
+    is frozen."""
+    return s.phases[-1] in (Phase.LOBBY, Phase.OVER) or s.rests
 
 
 def player(s: State, seat: int) -> Bot:

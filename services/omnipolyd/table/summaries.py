@@ -21,7 +21,8 @@ LOBBY = table_pb2.TABLE_STATUS_LOBBY
 PLAYING = table_pb2.TABLE_STATUS_PLAYING
 PAUSED = table_pb2.TABLE_STATUS_PAUSED
 OVER = table_pb2.TABLE_STATUS_OVER
-OPEN = (LOBBY, PLAYING, PAUSED)
+FROZEN = table_pb2.TABLE_STATUS_FROZEN
+OPEN = (LOBBY, PLAYING, PAUSED, FROZEN)
 """States of a table that counts against its opener."""
 
 _options = Deriver().pair(Options, types_pb2.Options.DESCRIPTOR)
@@ -38,6 +39,8 @@ _SHOWN = {
     events.PositionSet,
     events.Paused,
     events.Resumed,
+    events.Frozen,
+    events.Thawed,
 }
 """Kinds that always change something that lists show."""
 
@@ -47,6 +50,8 @@ def status(s: State) -> table_pb2.TableStatus.ValueType:
     phase = s.phases[-1]
     if phase is Phase.OVER:
         return OVER
+    if s.frozen_ms:
+        return FROZEN
     if phase is Phase.LOBBY:
         return LOBBY
     return PAUSED if s.paused_ms else PLAYING

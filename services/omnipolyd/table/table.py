@@ -131,7 +131,8 @@ def platform_due_ms(s: State) -> int:
     """When something falls due next, on the platform's clock; 0 for never, also where the clock stands still."""
     if s.phases[-1] is Phase.OVER or (s.dev and not s.commitment):
         return 0
-    return engine.next_deadline_ms(s) - s.offset_ms
+    due_ms = engine.next_deadline_ms(s)
+    return due_ms - s.offset_ms if due_ms else 0
 
 
 def rebuild(loaded: Loaded, game: Game) -> State:

@@ -49,4 +49,4 @@ def gone(book: TradeBook, actor: str, action: Accept | Refuse | Withdraw, comman
 def _plays(book: TradeBook, actor: str) -> bool:
     """Whether the table has no earlier reason to refuse the actor."""
     s = book.state
-    return not s.ended and not s.paused_ms and actor in s.holder and s.out[s.holder.index(actor)] == Out.IN
+    return not s.ended and not s.rests and actor in s.holder and s.out[s.holder.index(actor)] == Out.IN

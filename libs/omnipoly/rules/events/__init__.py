@@ -42,6 +42,7 @@ from .table import (
     Connected,
     Contributed,
     Disconnected,
+    Frozen,
     GameEnded,
     GameStarted,
     HostChanged,
@@ -56,6 +57,7 @@ from .table import (
     SeedRevealed,
     Shortened,
     TableOpened,
+    Thawed,
     WentAway,
 )
 from .turn import (
@@ -109,6 +111,7 @@ __all__ = [
     "DiceThrown",
     "Disconnected",
     "Event",
+    "Frozen",
     "GameEnded",
     "GameStarted",
     "HostChanged",
@@ -144,6 +147,7 @@ __all__ = [
     "Shortened",
     "StepsTaken",
     "TableOpened",
+    "Thawed",
     "ThrowPlayed",
     "TripletThrown",
     "TryFailed",

@@ -215,11 +215,29 @@ class ClocksMoved(Event, frozen=True, gc=False, tag="clocks_moved"):
     by_ms: int
 
     def apply(self, s: State) -> None:
-        s.last_move_ms += self.by_ms
-        if s.paused_ms:
-            # the pause counts from later on too, so that going on does not give this time twice
-            s.paused_ms += self.by_ms
-        move_clocks(s, self.by_ms)
+        if s.frozen_ms:
+            # the frost counts from later on too, so that thawing does not give this time twice
+            s.frozen_ms += self.by_ms
+        time_did_not_count(s, self.by_ms)
+
+
+class Frozen(Event, frozen=True, gc=False, tag="frozen"):
+    """An admin has frozen the table: nothing is played, and every clock stands still."""
+
+    at_ms: int
+
+    def apply(self, s: State) -> None:
+        s.frozen_ms = self.at_ms
+
+
+class Thawed(Event, frozen=True, gc=False, tag="thawed"):
+    """It goes on: the time it was frozen does not count."""
+
+    by_ms: int
+
+    def apply(self, s: State) -> None:
+        s.frozen_ms = 0
+        time_did_not_count(s, self.by_ms)
 
 
 class Advanced(Event, frozen=True, gc=False, tag="advanced"):
@@ -295,7 +313,7 @@ class GameEnded(Event, frozen=True, gc=False, tag="game_ended"):
         s.bidder = s.forced_by = NOBODY
         s.auction_deadline_ms = 0
         s.liquidated = NOBODY
-        s.paused_ms = 0
+        s.paused_ms = s.frozen_ms = 0
         s.limit_ms = 0
         s.prompt = [0] * len(s.prompt)
         s.deadline_ms = [0] * len(s.deadline_ms)
@@ -308,6 +326,15 @@ class SeedRevealed(Event, frozen=True, gc=False, tag="seed_revealed"):
 
     def apply(self, s: State) -> None:
         s.seed = self.seed
+
+
+def time_did_not_count(s: State, by_ms: int) -> None:
+    """Make the hour without a move, a pause and every deadline later by a time that does not count."""
+    s.last_move_ms += by_ms
+    if s.paused_ms:
+        # the pause counts from later on too, so that going on does not give this time twice
+        s.paused_ms += by_ms
+    move_clocks(s, by_ms)
 
 
 def move_clocks(s: State, by_ms: int) -> None:

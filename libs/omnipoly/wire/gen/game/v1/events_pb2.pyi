@@ -95,6 +95,8 @@ class Event(_message.Message):
     SEED_REVEALED_FIELD_NUMBER: _builtins.int
     POSITION_SET_FIELD_NUMBER: _builtins.int
     OFFER_SHORTENED_FIELD_NUMBER: _builtins.int
+    FROZEN_FIELD_NUMBER: _builtins.int
+    THAWED_FIELD_NUMBER: _builtins.int
     must_understand: _builtins.bool
     """The event changes the state of the table."""
     @_builtins.property
@@ -349,6 +351,14 @@ class Event(_message.Message):
     def offer_shortened(self) -> Global___OfferShortened:
         """An offer lost time."""
 
+    @_builtins.property
+    def frozen(self) -> Global___Frozen:
+        """An admin has frozen the table."""
+
+    @_builtins.property
+    def thawed(self) -> Global___Thawed:
+        """The table goes on."""
+
     def __init__(
         self,
         *,
@@ -416,12 +426,14 @@ class Event(_message.Message):
         seed_revealed: Global___SeedRevealed | None = ...,
         position_set: Global___PositionSet | None = ...,
         offer_shortened: Global___OfferShortened | None = ...,
+        frozen: Global___Frozen | None = ...,
+        thawed: Global___Thawed | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["advanced", b"advanced", "asked", b"asked", "auction_closed", b"auction_closed", "auction_opened", b"auction_opened", "bid_made", b"bid_made", "bidder_passed", b"bidder_passed", "bids_fell", b"bids_fell", "came_back", b"came_back", "card_drawn", b"card_drawn", "card_moved", b"card_moved", "card_returned", b"card_returned", "choice_made", b"choice_made", "choice_offered", b"choice_offered", "clocks_moved", b"clocks_moved", "connected", b"connected", "contributed", b"contributed", "debt_closed", b"debt_closed", "debt_opened", b"debt_opened", "debt_passed", b"debt_passed", "dice_thrown", b"dice_thrown", "disconnected", b"disconnected", "game_ended", b"game_ended", "game_started", b"game_started", "host_changed", b"host_changed", "jailed", b"jailed", "kind", b"kind", "level_changed", b"level_changed", "limit_reached", b"limit_reached", "liquidation_ended", b"liquidation_ended", "liquidation_started", b"liquidation_started", "lot_answered", b"lot_answered", "lot_moved", b"lot_moved", "lot_offered", b"lot_offered", "mortgage_changed", b"mortgage_changed", "moved", b"moved", "offer_closed", b"offer_closed", "offer_made", b"offer_made", "offer_shortened", b"offer_shortened", "options_set", b"options_set", "order_decided", b"order_decided", "paid", b"paid", "paused", b"paused", "position_set", b"position_set", "released", b"released", "rent_claimable", b"rent_claimable", "rent_claimed", b"rent_claimed", "rent_lapsed", b"rent_lapsed", "resumed", b"resumed", "seat_freed", b"seat_freed", "seat_handed_over", b"seat_handed_over", "seat_out", b"seat_out", "seat_taken", b"seat_taken", "seed_revealed", b"seed_revealed", "shortened", b"shortened", "steps_taken", b"steps_taken", "table_opened", b"table_opened", "throw_played", b"throw_played", "triplet_thrown", b"triplet_thrown", "try_failed", b"try_failed", "turn_started", b"turn_started", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened", "voted", b"voted", "went_away", b"went_away"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["advanced", b"advanced", "asked", b"asked", "auction_closed", b"auction_closed", "auction_opened", b"auction_opened", "bid_made", b"bid_made", "bidder_passed", b"bidder_passed", "bids_fell", b"bids_fell", "came_back", b"came_back", "card_drawn", b"card_drawn", "card_moved", b"card_moved", "card_returned", b"card_returned", "choice_made", b"choice_made", "choice_offered", b"choice_offered", "clocks_moved", b"clocks_moved", "connected", b"connected", "contributed", b"contributed", "debt_closed", b"debt_closed", "debt_opened", b"debt_opened", "debt_passed", b"debt_passed", "dice_thrown", b"dice_thrown", "disconnected", b"disconnected", "frozen", b"frozen", "game_ended", b"game_ended", "game_started", b"game_started", "host_changed", b"host_changed", "jailed", b"jailed", "kind", b"kind", "level_changed", b"level_changed", "limit_reached", b"limit_reached", "liquidation_ended", b"liquidation_ended", "liquidation_started", b"liquidation_started", "lot_answered", b"lot_answered", "lot_moved", b"lot_moved", "lot_offered", b"lot_offered", "mortgage_changed", b"mortgage_changed", "moved", b"moved", "offer_closed", b"offer_closed", "offer_made", b"offer_made", "offer_shortened", b"offer_shortened", "options_set", b"options_set", "order_decided", b"order_decided", "paid", b"paid", "paused", b"paused", "position_set", b"position_set", "released", b"released", "rent_claimable", b"rent_claimable", "rent_claimed", b"rent_claimed", "rent_lapsed", b"rent_lapsed", "resumed", b"resumed", "seat_freed", b"seat_freed", "seat_handed_over", b"seat_handed_over", "seat_out", b"seat_out", "seat_taken", b"seat_taken", "seed_revealed", b"seed_revealed", "shortened", b"shortened", "steps_taken", b"steps_taken", "table_opened", b"table_opened", "thawed", b"thawed", "throw_played", b"throw_played", "triplet_thrown", b"triplet_thrown", "try_failed", b"try_failed", "turn_started", b"turn_started", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened", "voted", b"voted", "went_away", b"went_away"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["advanced", b"advanced", "asked", b"asked", "auction_closed", b"auction_closed", "auction_opened", b"auction_opened", "bid_made", b"bid_made", "bidder_passed", b"bidder_passed", "bids_fell", b"bids_fell", "came_back", b"came_back", "card_drawn", b"card_drawn", "card_moved", b"card_moved", "card_returned", b"card_returned", "choice_made", b"choice_made", "choice_offered", b"choice_offered", "clocks_moved", b"clocks_moved", "connected", b"connected", "contributed", b"contributed", "debt_closed", b"debt_closed", "debt_opened", b"debt_opened", "debt_passed", b"debt_passed", "dice_thrown", b"dice_thrown", "disconnected", b"disconnected", "game_ended", b"game_ended", "game_started", b"game_started", "host_changed", b"host_changed", "jailed", b"jailed", "kind", b"kind", "level_changed", b"level_changed", "limit_reached", b"limit_reached", "liquidation_ended", b"liquidation_ended", "liquidation_started", b"liquidation_started", "lot_answered", b"lot_answered", "lot_moved", b"lot_moved", "lot_offered", b"lot_offered", "mortgage_changed", b"mortgage_changed", "moved", b"moved", "must_understand", b"must_understand", "offer_closed", b"offer_closed", "offer_made", b"offer_made", "offer_shortened", b"offer_shortened", "options_set", b"options_set", "order_decided", b"order_decided", "paid", b"paid", "paused", b"paused", "position_set", b"position_set", "released", b"released", "rent_claimable", b"rent_claimable", "rent_claimed", b"rent_claimed", "rent_lapsed", b"rent_lapsed", "resumed", b"resumed", "seat_freed", b"seat_freed", "seat_handed_over", b"seat_handed_over", "seat_out", b"seat_out", "seat_taken", b"seat_taken", "seed_revealed", b"seed_revealed", "shortened", b"shortened", "steps_taken", b"steps_taken", "table_opened", b"table_opened", "throw_played", b"throw_played", "triplet_thrown", b"triplet_thrown", "try_failed", b"try_failed", "turn_started", b"turn_started", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened", "voted", b"voted", "went_away", b"went_away"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["advanced", b"advanced", "asked", b"asked", "auction_closed", b"auction_closed", "auction_opened", b"auction_opened", "bid_made", b"bid_made", "bidder_passed", b"bidder_passed", "bids_fell", b"bids_fell", "came_back", b"came_back", "card_drawn", b"card_drawn", "card_moved", b"card_moved", "card_returned", b"card_returned", "choice_made", b"choice_made", "choice_offered", b"choice_offered", "clocks_moved", b"clocks_moved", "connected", b"connected", "contributed", b"contributed", "debt_closed", b"debt_closed", "debt_opened", b"debt_opened", "debt_passed", b"debt_passed", "dice_thrown", b"dice_thrown", "disconnected", b"disconnected", "frozen", b"frozen", "game_ended", b"game_ended", "game_started", b"game_started", "host_changed", b"host_changed", "jailed", b"jailed", "kind", b"kind", "level_changed", b"level_changed", "limit_reached", b"limit_reached", "liquidation_ended", b"liquidation_ended", "liquidation_started", b"liquidation_started", "lot_answered", b"lot_answered", "lot_moved", b"lot_moved", "lot_offered", b"lot_offered", "mortgage_changed", b"mortgage_changed", "moved", b"moved", "must_understand", b"must_understand", "offer_closed", b"offer_closed", "offer_made", b"offer_made", "offer_shortened", b"offer_shortened", "options_set", b"options_set", "order_decided", b"order_decided", "paid", b"paid", "paused", b"paused", "position_set", b"position_set", "released", b"released", "rent_claimable", b"rent_claimable", "rent_claimed", b"rent_claimed", "rent_lapsed", b"rent_lapsed", "resumed", b"resumed", "seat_freed", b"seat_freed", "seat_handed_over", b"seat_handed_over", "seat_out", b"seat_out", "seat_taken", b"seat_taken", "seed_revealed", b"seed_revealed", "shortened", b"shortened", "steps_taken", b"steps_taken", "table_opened", b"table_opened", "thawed", b"thawed", "throw_played", b"throw_played", "triplet_thrown", b"triplet_thrown", "try_failed", b"try_failed", "turn_started", b"turn_started", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened", "voted", b"voted", "went_away", b"went_away"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["paid", "dice_thrown", "moved", "steps_taken", "throw_played", "asked", "turn_started", "lot_offered", "lot_answered", "lot_moved", "debt_opened", "debt_closed", "bid_made", "bidder_passed", "table_opened", "seat_taken", "seat_freed", "options_set", "contributed", "host_changed", "game_started", "order_decided", "triplet_thrown", "choice_offered", "choice_made", "jailed", "try_failed", "released", "card_drawn", "card_returned", "card_moved", "level_changed", "mortgage_changed", "auction_opened", "bids_fell", "auction_closed", "offer_made", "offer_closed", "debt_passed", "rent_claimable", "rent_claimed", "rent_lapsed", "liquidation_started", "liquidation_ended", "vote_opened", "voted", "vote_closed", "shortened", "connected", "disconnected", "went_away", "came_back", "paused", "resumed", "clocks_moved", "advanced", "seat_handed_over", "seat_out", "limit_reached", "game_ended", "seed_revealed", "position_set", "offer_shortened"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["paid", "dice_thrown", "moved", "steps_taken", "throw_played", "asked", "turn_started", "lot_offered", "lot_answered", "lot_moved", "debt_opened", "debt_closed", "bid_made", "bidder_passed", "table_opened", "seat_taken", "seat_freed", "options_set", "contributed", "host_changed", "game_started", "order_decided", "triplet_thrown", "choice_offered", "choice_made", "jailed", "try_failed", "released", "card_drawn", "card_returned", "card_moved", "level_changed", "mortgage_changed", "auction_opened", "bids_fell", "auction_closed", "offer_made", "offer_closed", "debt_passed", "rent_claimable", "rent_claimed", "rent_lapsed", "liquidation_started", "liquidation_ended", "vote_opened", "voted", "vote_closed", "shortened", "connected", "disconnected", "went_away", "came_back", "paused", "resumed", "clocks_moved", "advanced", "seat_handed_over", "seat_out", "limit_reached", "game_ended", "seed_revealed", "position_set", "offer_shortened", "frozen", "thawed"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -867,6 +879,54 @@ class ClocksMoved(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ClocksMoved: _TypeAlias = ClocksMoved  # noqa: Y015
+
+@_typing.final
+class Frozen(_message.Message):
+    """An admin has frozen the table: nothing is played, and every clock stands still."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """Since when."""
+
+    def __init__(
+        self,
+        *,
+        at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Frozen: _TypeAlias = Frozen  # noqa: Y015
+
+@_typing.final
+class Thawed(_message.Message):
+    """It goes on: the time it was frozen does not count."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def by(self) -> _duration_pb2.Duration:
+        """By how much every deadline is later, to the millisecond."""
+
+    def __init__(
+        self,
+        *,
+        by: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["by", b"by"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by", b"by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Thawed: _TypeAlias = Thawed  # noqa: Y015
 
 @_typing.final
 class Advanced(_message.Message):

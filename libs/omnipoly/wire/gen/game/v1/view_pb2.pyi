@@ -82,6 +82,7 @@ class TableView(_message.Message):
     PLACES_FIELD_NUMBER: _builtins.int
     ENDED_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
+    FROZEN_FIELD_NUMBER: _builtins.int
     table: _builtins.str
     """The table's id, 1 to 36 characters."""
     version: _builtins.int
@@ -236,6 +237,10 @@ class TableView(_message.Message):
     def places(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Places by seat, from 1; empty until the end."""
 
+    @_builtins.property
+    def frozen(self) -> _timestamp_pb2.Timestamp:
+        """Since when an admin keeps it frozen; unset: nobody does."""
+
     def __init__(
         self,
         *,
@@ -294,10 +299,11 @@ class TableView(_message.Message):
         places: _abc.Iterable[_builtins.int] | None = ...,
         ended: _types_pb2.Ending.ValueType = ...,
         seed: _builtins.str = ...,
+        frozen: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["auction", b"auction", "last_move", b"last_move", "limit", b"limit", "now", b"now", "offset", b"offset", "options", b"options", "paused", b"paused", "started", b"started", "vote", b"vote"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["auction", b"auction", "frozen", b"frozen", "last_move", b"last_move", "limit", b"limit", "now", b"now", "offset", b"offset", "options", b"options", "paused", b"paused", "started", b"started", "vote", b"vote"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "auction", b"auction", "auctions", b"auctions", "bank", b"bank", "board", b"board", "casino", b"casino", "choice", b"choice", "claims", b"claims", "commitment", b"commitment", "contributions", b"contributions", "cooldowns", b"cooldowns", "debts", b"debts", "debts_n", b"debts_n", "decks", b"decks", "dev", b"dev", "dice", b"dice", "digest", b"digest", "doubles", b"doubles", "edition", b"edition", "ended", b"ended", "epoch", b"epoch", "fields", b"fields", "host", b"host", "in_play", b"in_play", "jail_throws", b"jail_throws", "jump", b"jump", "last_move", b"last_move", "limit", b"limit", "liquidated", b"liquidated", "now", b"now", "offers", b"offers", "offers_n", b"offers_n", "offset", b"offset", "options", b"options", "order", b"order", "paused", b"paused", "phases", b"phases", "places", b"places", "prompts", b"prompts", "ride", b"ride", "round", b"round", "seats", b"seats", "seed", b"seed", "speed", b"speed", "started", b"started", "steps", b"steps", "table", b"table", "thrown", b"thrown", "time_up", b"time_up", "turn", b"turn", "turn_over", b"turn_over", "version", b"version", "vote", b"vote", "votes", b"votes", "waits", b"waits"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "auction", b"auction", "auctions", b"auctions", "bank", b"bank", "board", b"board", "casino", b"casino", "choice", b"choice", "claims", b"claims", "commitment", b"commitment", "contributions", b"contributions", "cooldowns", b"cooldowns", "debts", b"debts", "debts_n", b"debts_n", "decks", b"decks", "dev", b"dev", "dice", b"dice", "digest", b"digest", "doubles", b"doubles", "edition", b"edition", "ended", b"ended", "epoch", b"epoch", "fields", b"fields", "frozen", b"frozen", "host", b"host", "in_play", b"in_play", "jail_throws", b"jail_throws", "jump", b"jump", "last_move", b"last_move", "limit", b"limit", "liquidated", b"liquidated", "now", b"now", "offers", b"offers", "offers_n", b"offers_n", "offset", b"offset", "options", b"options", "order", b"order", "paused", b"paused", "phases", b"phases", "places", b"places", "prompts", b"prompts", "ride", b"ride", "round", b"round", "seats", b"seats", "seed", b"seed", "speed", b"speed", "started", b"started", "steps", b"steps", "table", b"table", "thrown", b"thrown", "time_up", b"time_up", "turn", b"turn", "turn_over", b"turn_over", "version", b"version", "vote", b"vote", "votes", b"votes", "waits", b"waits"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
