@@ -3,9 +3,11 @@
 isort:skip_file
 What is kept beside the games: rankings, ledgers, the audit log."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
@@ -121,7 +123,7 @@ class Standing(_message.Message):
     wins: _builtins.int
     """Games won."""
     points: _builtins.int
-    """Sum over games of players left behind: what is ranked by, then games won."""
+    """Sum over games of players left behind, bots included: what is ranked by, then games won."""
     def __init__(
         self,
         *,
@@ -153,6 +155,9 @@ class AuditEntry(_message.Message):
     TABLE_FIELD_NUMBER: _builtins.int
     PERSON_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    ROLES_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """The line's number, from 1."""
     by: _builtins.str
@@ -165,9 +170,17 @@ class AuditEntry(_message.Message):
     """To whom, at most 64 characters; empty: nobody."""
     note: _builtins.str
     """The reason or note given, at most 300 characters."""
+    request_id: _builtins.str
+    """The id they gave the call, at most 64 characters; empty: none."""
+    outcome: _builtins.str
+    """What became of it: ok, or the reason of the refusal in lower case; empty: nobody knows. At most 64 characters."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """When, on the platform's clock."""
+
+    @_builtins.property
+    def roles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Their roles then, at most 8 of at most 32 characters."""
 
     def __init__(
         self,
@@ -179,10 +192,13 @@ class AuditEntry(_message.Message):
         table: _builtins.str = ...,
         person: _builtins.str = ...,
         note: _builtins.str = ...,
+        roles: _abc.Iterable[_builtins.str] | None = ...,
+        request_id: _builtins.str = ...,
+        outcome: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "by", b"by", "note", b"note", "number", b"number", "person", b"person", "table", b"table", "what", b"what"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "by", b"by", "note", b"note", "number", b"number", "outcome", b"outcome", "person", b"person", "request_id", b"request_id", "roles", b"roles", "table", b"table", "what", b"what"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -29,7 +29,7 @@ from omnipoly.wire.gen.game.v1 import table_pb2 as omnipoly_dot_game_dot_v1_dot_
 from omnipoly.wire.gen.game.v1 import view_pb2 as omnipoly_dot_game_dot_v1_dot_view__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fomnipoly/gateway/v1/admin.proto\x12\x13omnipoly.gateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1domnipoly/game/v1/commit.proto\x1a\x1fomnipoly/game/v1/platform.proto\x1a\x1comnipoly/game/v1/table.proto\x1a\x1bomnipoly/game/v1/view.proto\"$\n\x13InspectTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\"\xc5\x02\n\x14InspectTableResponse\x12-\n\x06status\x18\x01 \x01(\x0e\x32\x1d.omnipoly.game.v1.TableStatus\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\r\n\x05\x65poch\x18\x03 \x01(\x03\x12\x31\n\rnext_deadline\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x04view\x18\x05 \x01(\x0b\x32\x1b.omnipoly.game.v1.TableView\x12\x0f\n\x07replica\x18\x06 \x01(\t\x12\x11\n\tin_memory\x18\x07 \x01(\x08\x12\r\n\x05queue\x18\x08 \x01(\x05\x12\x0e\n\x06\x62roken\x18\t \x01(\t\x12\x12\n\nviolations\x18\n \x03(\t\x12\x18\n\x10snapshot_version\x18\x0b \x01(\x03\x12\x0f\n\x07\x63ommits\x18\x0c \x01(\x03\"F\n\x11\x43loseTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"c\n\x12\x43loseTableResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"U\n\x12\x46reezeTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0c\n\x04thaw\x18\x04 \x01(\x08\"U\n\x13\x46reezeTableResponse\x12-\n\x06status\x18\x01 \x01(\x0e\x32\x1d.omnipoly.game.v1.TableStatus\x12\x0f\n\x07version\x18\x02 \x01(\x03\"7\n\x12ReloadTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\"e\n\x13ReloadTableResponse\x12-\n\x06status\x18\x01 \x01(\x0e\x32\x1d.omnipoly.game.v1.TableStatus\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0e\n\x06\x62roken\x18\x03 \x01(\t\"J\n\x12\x45xportTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\x90\x01\n\x13\x45xportTableResponse\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x14\n\x0c\x65\x64ition_text\x18\x03 \x01(\t\x12)\n\x07\x63ommits\x18\x04 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x17\n\x0fnext_page_token\x18\x05 \x01(\t\"V\n\x13RemovePlayerRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0c\n\x04seat\x18\x03 \x01(\x05\x12\x0e\n\x06reason\x18\x04 \x01(\t\"e\n\x14RemovePlayerResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"P\n\x0cGrantRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x0e\n\x06\x61mount\x18\x03 \x01(\x03\x12\x0c\n\x04note\x18\x04 \x01(\t\"P\n\rGrantResponse\x12,\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1d.omnipoly.game.v1.LedgerEntry\x12\x11\n\tduplicate\x18\x02 \x01(\x08\"\xbb\x01\n\nPersonInfo\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05guest\x18\x03 \x01(\x08\x12\r\n\x05roles\x18\x04 \x03(\t\x12+\n\x07\x63reated\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0c\x62\x61nned_until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nban_reason\x18\x07 \x01(\t\"y\n\nBanRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12)\n\x05until\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0c\n\x04lift\x18\x05 \x01(\x08\">\n\x0b\x42\x61nResponse\x12/\n\x06person\x18\x01 \x01(\x0b\x32\x1f.omnipoly.gateway.v1.PersonInfo\"D\n\x0fSetRolesRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\r\n\x05roles\x18\x03 \x03(\t\"C\n\x10SetRolesResponse\x12/\n\x06person\x18\x01 \x01(\x0b\x32\x1f.omnipoly.gateway.v1.PersonInfo\"\"\n\x10GetPersonRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\"U\n\x11GetPersonResponse\x12/\n\x06person\x18\x01 \x01(\x0b\x32\x1f.omnipoly.gateway.v1.PersonInfo\x12\x0f\n\x07\x62\x61lance\x18\x02 \x01(\x03\"d\n\x10ListAuditRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0e\n\x06person\x18\x02 \x01(\t\x12\n\n\x02\x62y\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"[\n\x11ListAuditResponse\x12-\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1c.omnipoly.game.v1.AuditEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\x88\x08\n\x0c\x41\x64minService\x12\x63\n\x0cInspectTable\x12(.omnipoly.gateway.v1.InspectTableRequest\x1a).omnipoly.gateway.v1.InspectTableResponse\x12]\n\nCloseTable\x12&.omnipoly.gateway.v1.CloseTableRequest\x1a\'.omnipoly.gateway.v1.CloseTableResponse\x12`\n\x0b\x46reezeTable\x12\'.omnipoly.gateway.v1.FreezeTableRequest\x1a(.omnipoly.gateway.v1.FreezeTableResponse\x12`\n\x0bReloadTable\x12\'.omnipoly.gateway.v1.ReloadTableRequest\x1a(.omnipoly.gateway.v1.ReloadTableResponse\x12`\n\x0b\x45xportTable\x12\'.omnipoly.gateway.v1.ExportTableRequest\x1a(.omnipoly.gateway.v1.ExportTableResponse\x12\x63\n\x0cRemovePlayer\x12(.omnipoly.gateway.v1.RemovePlayerRequest\x1a).omnipoly.gateway.v1.RemovePlayerResponse\x12N\n\x05Grant\x12!.omnipoly.gateway.v1.GrantRequest\x1a\".omnipoly.gateway.v1.GrantResponse\x12H\n\x03\x42\x61n\x12\x1f.omnipoly.gateway.v1.BanRequest\x1a .omnipoly.gateway.v1.BanResponse\x12W\n\x08SetRoles\x12$.omnipoly.gateway.v1.SetRolesRequest\x1a%.omnipoly.gateway.v1.SetRolesResponse\x12Z\n\tGetPerson\x12%.omnipoly.gateway.v1.GetPersonRequest\x1a&.omnipoly.gateway.v1.GetPersonResponse\x12Z\n\tListAudit\x12%.omnipoly.gateway.v1.ListAuditRequest\x1a&.omnipoly.gateway.v1.ListAuditResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fomnipoly/gateway/v1/admin.proto\x12\x13omnipoly.gateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1domnipoly/game/v1/commit.proto\x1a\x1fomnipoly/game/v1/platform.proto\x1a\x1comnipoly/game/v1/table.proto\x1a\x1bomnipoly/game/v1/view.proto\"$\n\x13InspectTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\"\xc5\x02\n\x14InspectTableResponse\x12-\n\x06status\x18\x01 \x01(\x0e\x32\x1d.omnipoly.game.v1.TableStatus\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\r\n\x05\x65poch\x18\x03 \x01(\x03\x12\x31\n\rnext_deadline\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x04view\x18\x05 \x01(\x0b\x32\x1b.omnipoly.game.v1.TableView\x12\x0f\n\x07replica\x18\x06 \x01(\t\x12\x11\n\tin_memory\x18\x07 \x01(\x08\x12\r\n\x05queue\x18\x08 \x01(\x05\x12\x0e\n\x06\x62roken\x18\t \x01(\t\x12\x12\n\nviolations\x18\n \x03(\t\x12\x18\n\x10snapshot_version\x18\x0b \x01(\x03\x12\x0f\n\x07\x63ommits\x18\x0c \x01(\x03\"F\n\x11\x43loseTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"c\n\x12\x43loseTableResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"U\n\x12\x46reezeTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0c\n\x04thaw\x18\x04 \x01(\x08\"U\n\x13\x46reezeTableResponse\x12-\n\x06status\x18\x01 \x01(\x0e\x32\x1d.omnipoly.game.v1.TableStatus\x12\x0f\n\x07version\x18\x02 \x01(\x03\"G\n\x12ReloadTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"e\n\x13ReloadTableResponse\x12-\n\x06status\x18\x01 \x01(\x0e\x32\x1d.omnipoly.game.v1.TableStatus\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0e\n\x06\x62roken\x18\x03 \x01(\t\"J\n\x12\x45xportTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"\x90\x01\n\x13\x45xportTableResponse\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x14\n\x0c\x65\x64ition_text\x18\x03 \x01(\t\x12)\n\x07\x63ommits\x18\x04 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x17\n\x0fnext_page_token\x18\x05 \x01(\t\"V\n\x13RemovePlayerRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ncommand_id\x18\x02 \x01(\t\x12\x0c\n\x04seat\x18\x03 \x01(\x05\x12\x0e\n\x06reason\x18\x04 \x01(\t\"e\n\x14RemovePlayerResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12)\n\x07\x63ommits\x18\x02 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"P\n\x0cGrantRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x0e\n\x06\x61mount\x18\x03 \x01(\x03\x12\x0c\n\x04note\x18\x04 \x01(\t\"P\n\rGrantResponse\x12,\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1d.omnipoly.game.v1.LedgerEntry\x12\x11\n\tduplicate\x18\x02 \x01(\x08\"\xbb\x01\n\nPersonInfo\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05guest\x18\x03 \x01(\x08\x12\r\n\x05roles\x18\x04 \x03(\t\x12+\n\x07\x63reated\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0c\x62\x61nned_until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nban_reason\x18\x07 \x01(\t\"y\n\nBanRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12)\n\x05until\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0c\n\x04lift\x18\x05 \x01(\x08\">\n\x0b\x42\x61nResponse\x12/\n\x06person\x18\x01 \x01(\x0b\x32\x1f.omnipoly.gateway.v1.PersonInfo\"T\n\x0fSetRolesRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\r\n\x05roles\x18\x03 \x03(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\"C\n\x10SetRolesResponse\x12/\n\x06person\x18\x01 \x01(\x0b\x32\x1f.omnipoly.gateway.v1.PersonInfo\"\"\n\x10GetPersonRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\"U\n\x11GetPersonResponse\x12/\n\x06person\x18\x01 \x01(\x0b\x32\x1f.omnipoly.gateway.v1.PersonInfo\x12\x0f\n\x07\x62\x61lance\x18\x02 \x01(\x03\"d\n\x10ListAuditRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0e\n\x06person\x18\x02 \x01(\t\x12\n\n\x02\x62y\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"[\n\x11ListAuditResponse\x12-\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1c.omnipoly.game.v1.AuditEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\x88\x08\n\x0c\x41\x64minService\x12\x63\n\x0cInspectTable\x12(.omnipoly.gateway.v1.InspectTableRequest\x1a).omnipoly.gateway.v1.InspectTableResponse\x12]\n\nCloseTable\x12&.omnipoly.gateway.v1.CloseTableRequest\x1a\'.omnipoly.gateway.v1.CloseTableResponse\x12`\n\x0b\x46reezeTable\x12\'.omnipoly.gateway.v1.FreezeTableRequest\x1a(.omnipoly.gateway.v1.FreezeTableResponse\x12`\n\x0bReloadTable\x12\'.omnipoly.gateway.v1.ReloadTableRequest\x1a(.omnipoly.gateway.v1.ReloadTableResponse\x12`\n\x0b\x45xportTable\x12\'.omnipoly.gateway.v1.ExportTableRequest\x1a(.omnipoly.gateway.v1.ExportTableResponse\x12\x63\n\x0cRemovePlayer\x12(.omnipoly.gateway.v1.RemovePlayerRequest\x1a).omnipoly.gateway.v1.RemovePlayerResponse\x12N\n\x05Grant\x12!.omnipoly.gateway.v1.GrantRequest\x1a\".omnipoly.gateway.v1.GrantResponse\x12H\n\x03\x42\x61n\x12\x1f.omnipoly.gateway.v1.BanRequest\x1a .omnipoly.gateway.v1.BanResponse\x12W\n\x08SetRoles\x12$.omnipoly.gateway.v1.SetRolesRequest\x1a%.omnipoly.gateway.v1.SetRolesResponse\x12Z\n\tGetPerson\x12%.omnipoly.gateway.v1.GetPersonRequest\x1a&.omnipoly.gateway.v1.GetPersonResponse\x12Z\n\tListAudit\x12%.omnipoly.gateway.v1.ListAuditRequest\x1a&.omnipoly.gateway.v1.ListAuditResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -49,39 +49,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FREEZETABLERESPONSE']._serialized_start=838
   _globals['_FREEZETABLERESPONSE']._serialized_end=923
   _globals['_RELOADTABLEREQUEST']._serialized_start=925
-  _globals['_RELOADTABLEREQUEST']._serialized_end=980
-  _globals['_RELOADTABLERESPONSE']._serialized_start=982
-  _globals['_RELOADTABLERESPONSE']._serialized_end=1083
-  _globals['_EXPORTTABLEREQUEST']._serialized_start=1085
-  _globals['_EXPORTTABLEREQUEST']._serialized_end=1159
-  _globals['_EXPORTTABLERESPONSE']._serialized_start=1162
-  _globals['_EXPORTTABLERESPONSE']._serialized_end=1306
-  _globals['_REMOVEPLAYERREQUEST']._serialized_start=1308
-  _globals['_REMOVEPLAYERREQUEST']._serialized_end=1394
-  _globals['_REMOVEPLAYERRESPONSE']._serialized_start=1396
-  _globals['_REMOVEPLAYERRESPONSE']._serialized_end=1497
-  _globals['_GRANTREQUEST']._serialized_start=1499
-  _globals['_GRANTREQUEST']._serialized_end=1579
-  _globals['_GRANTRESPONSE']._serialized_start=1581
-  _globals['_GRANTRESPONSE']._serialized_end=1661
-  _globals['_PERSONINFO']._serialized_start=1664
-  _globals['_PERSONINFO']._serialized_end=1851
-  _globals['_BANREQUEST']._serialized_start=1853
-  _globals['_BANREQUEST']._serialized_end=1974
-  _globals['_BANRESPONSE']._serialized_start=1976
-  _globals['_BANRESPONSE']._serialized_end=2038
-  _globals['_SETROLESREQUEST']._serialized_start=2040
-  _globals['_SETROLESREQUEST']._serialized_end=2108
-  _globals['_SETROLESRESPONSE']._serialized_start=2110
-  _globals['_SETROLESRESPONSE']._serialized_end=2177
-  _globals['_GETPERSONREQUEST']._serialized_start=2179
-  _globals['_GETPERSONREQUEST']._serialized_end=2213
-  _globals['_GETPERSONRESPONSE']._serialized_start=2215
-  _globals['_GETPERSONRESPONSE']._serialized_end=2300
-  _globals['_LISTAUDITREQUEST']._serialized_start=2302
-  _globals['_LISTAUDITREQUEST']._serialized_end=2402
-  _globals['_LISTAUDITRESPONSE']._serialized_start=2404
-  _globals['_LISTAUDITRESPONSE']._serialized_end=2495
-  _globals['_ADMINSERVICE']._serialized_start=2498
-  _globals['_ADMINSERVICE']._serialized_end=3530
+  _globals['_RELOADTABLEREQUEST']._serialized_end=996
+  _globals['_RELOADTABLERESPONSE']._serialized_start=998
+  _globals['_RELOADTABLERESPONSE']._serialized_end=1099
+  _globals['_EXPORTTABLEREQUEST']._serialized_start=1101
+  _globals['_EXPORTTABLEREQUEST']._serialized_end=1175
+  _globals['_EXPORTTABLERESPONSE']._serialized_start=1178
+  _globals['_EXPORTTABLERESPONSE']._serialized_end=1322
+  _globals['_REMOVEPLAYERREQUEST']._serialized_start=1324
+  _globals['_REMOVEPLAYERREQUEST']._serialized_end=1410
+  _globals['_REMOVEPLAYERRESPONSE']._serialized_start=1412
+  _globals['_REMOVEPLAYERRESPONSE']._serialized_end=1513
+  _globals['_GRANTREQUEST']._serialized_start=1515
+  _globals['_GRANTREQUEST']._serialized_end=1595
+  _globals['_GRANTRESPONSE']._serialized_start=1597
+  _globals['_GRANTRESPONSE']._serialized_end=1677
+  _globals['_PERSONINFO']._serialized_start=1680
+  _globals['_PERSONINFO']._serialized_end=1867
+  _globals['_BANREQUEST']._serialized_start=1869
+  _globals['_BANREQUEST']._serialized_end=1990
+  _globals['_BANRESPONSE']._serialized_start=1992
+  _globals['_BANRESPONSE']._serialized_end=2054
+  _globals['_SETROLESREQUEST']._serialized_start=2056
+  _globals['_SETROLESREQUEST']._serialized_end=2140
+  _globals['_SETROLESRESPONSE']._serialized_start=2142
+  _globals['_SETROLESRESPONSE']._serialized_end=2209
+  _globals['_GETPERSONREQUEST']._serialized_start=2211
+  _globals['_GETPERSONREQUEST']._serialized_end=2245
+  _globals['_GETPERSONRESPONSE']._serialized_start=2247
+  _globals['_GETPERSONRESPONSE']._serialized_end=2332
+  _globals['_LISTAUDITREQUEST']._serialized_start=2334
+  _globals['_LISTAUDITREQUEST']._serialized_end=2434
+  _globals['_LISTAUDITRESPONSE']._serialized_start=2436
+  _globals['_LISTAUDITRESPONSE']._serialized_end=2527
+  _globals['_ADMINSERVICE']._serialized_start=2530
+  _globals['_ADMINSERVICE']._serialized_end=3562
 # @@protoc_insertion_point(module_scope)

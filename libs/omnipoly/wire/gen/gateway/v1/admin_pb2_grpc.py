@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class AdminServiceStub:
-    """What admins may do. What changes something is written into the audit log.
+    """What those with the roles admin, moderator and read_only may do. Each call is written into the audit log, whatever
+    becomes of it: read_only looks, moderators freeze and ban besides, all else is the admins'.
     """
 
     def __init__(self, channel):
@@ -93,7 +94,8 @@ class AdminServiceStub:
 
 
 class AdminServiceServicer:
-    """What admins may do. What changes something is written into the audit log.
+    """What those with the roles admin, moderator and read_only may do. Each call is written into the audit log, whatever
+    becomes of it: read_only looks, moderators freeze and ban besides, all else is the admins'.
     """
 
     def InspectTable(self, request, context):
@@ -240,7 +242,8 @@ def add_AdminServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AdminService:
-    """What admins may do. What changes something is written into the audit log.
+    """What those with the roles admin, moderator and read_only may do. Each call is written into the audit log, whatever
+    becomes of it: read_only looks, moderators freeze and ban besides, all else is the admins'.
     """
 
     @staticmethod

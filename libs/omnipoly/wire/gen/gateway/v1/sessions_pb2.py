@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from omnipoly.wire.gen.game.v1 import edition_pb2 as omnipoly_dot_game_dot_v1_dot_edition__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"omnipoly/gateway/v1/sessions.proto\x12\x13omnipoly.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eomnipoly/game/v1/edition.proto\"\xd4\x01\n\x07Session\x12\x14\n\x0c\x61\x63\x63\x65ss_token\x18\x01 \x01(\t\x12+\n\x07\x65xpires\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rrefresh_token\x18\x03 \x01(\t\x12\x33\n\x0fsession_expires\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06person\x18\x05 \x01(\t\x12\x0c\n\x04name\x18\x06 \x01(\t\x12\r\n\x05guest\x18\x07 \x01(\x08\x12\r\n\x05roles\x18\x08 \x03(\t\"6\n\x12SignInGuestRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"D\n\x13SignInGuestResponse\x12-\n\x07session\x18\x01 \x01(\x0b\x32\x1c.omnipoly.gateway.v1.Session\"R\n\x16StartOidcSignInRequest\x12\x0e\n\x06issuer\x18\x01 \x01(\t\x12\x14\n\x0credirect_uri\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"r\n\x17StartOidcSignInResponse\x12\x19\n\x11\x61uthorization_url\x18\x01 \x01(\t\x12\x0f\n\x07sign_in\x18\x02 \x01(\t\x12+\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"[\n\x17\x46inishOidcSignInRequest\x12\x0f\n\x07sign_in\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"I\n\x18\x46inishOidcSignInResponse\x12-\n\x07session\x18\x01 \x01(\x0b\x32\x1c.omnipoly.gateway.v1.Session\";\n\x0eRefreshRequest\x12\x15\n\rrefresh_token\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"@\n\x0fRefreshResponse\x12-\n\x07session\x18\x01 \x01(\x0b\x32\x1c.omnipoly.gateway.v1.Session\"G\n\rRevokeRequest\x12\x15\n\rrefresh_token\x18\x01 \x01(\t\x12\x0b\n\x03\x61ll\x18\x02 \x01(\x08\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"!\n\x0eRevokeResponse\x12\x0f\n\x07revoked\x18\x01 \x01(\x05\"\x16\n\x14GetServerInfoRequest\"\x85\x02\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12/\n\x0bserver_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x06limits\x18\x03 \x01(\x0b\x32\x1b.omnipoly.gateway.v1.Limits\x12\x32\n\x08\x65\x64itions\x18\x04 \x03(\x0b\x32 .omnipoly.game.v1.EditionSummary\x12,\n\x07issuers\x18\x05 \x03(\x0b\x32\x1b.omnipoly.gateway.v1.Issuer\x12\x0b\n\x03\x64\x65v\x18\x06 \x01(\x08\x12\x0e\n\x06guests\x18\x07 \x01(\x08\"#\n\x06Issuer\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\"\xda\x03\n\x06Limits\x12\x18\n\x10message_in_bytes\x18\x01 \x01(\x05\x12\x19\n\x11message_out_bytes\x18\x02 \x01(\x05\x12\x15\n\rcommand_bytes\x18\x03 \x01(\x05\x12\x1c\n\x14streams_per_identity\x18\x04 \x01(\x05\x12\x1e\n\x16streams_per_connection\x18\x05 \x01(\x05\x12\x1b\n\x13\x63ommands_per_second\x18\x06 \x01(\x05\x12\x16\n\x0e\x63ommands_burst\x18\x07 \x01(\x05\x12 \n\x18open_tables_per_identity\x18\x08 \x01(\x05\x12\x19\n\x11viewers_per_table\x18\t \x01(\x05\x12\x15\n\rlots_per_side\x18\n \x01(\x05\x12\x14\n\x0chistory_page\x18\x0b \x01(\x05\x12\x17\n\x0f\x63hat_characters\x18\x0c \x01(\x05\x12\x1d\n\x15\x63hat_lines_per_second\x18\r \x01(\x05\x12\x17\n\x0f\x63hat_lines_kept\x18\x0e \x01(\x05\x12\x11\n\tpin_tries\x18\x0f \x01(\x05\x12-\n\npin_window\x18\x10 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cstream_queue\x18\x11 \x01(\x05\x32\xe3\x04\n\x0fSessionsService\x12`\n\x0bSignInGuest\x12\'.omnipoly.gateway.v1.SignInGuestRequest\x1a(.omnipoly.gateway.v1.SignInGuestResponse\x12l\n\x0fStartOidcSignIn\x12+.omnipoly.gateway.v1.StartOidcSignInRequest\x1a,.omnipoly.gateway.v1.StartOidcSignInResponse\x12o\n\x10\x46inishOidcSignIn\x12,.omnipoly.gateway.v1.FinishOidcSignInRequest\x1a-.omnipoly.gateway.v1.FinishOidcSignInResponse\x12T\n\x07Refresh\x12#.omnipoly.gateway.v1.RefreshRequest\x1a$.omnipoly.gateway.v1.RefreshResponse\x12Q\n\x06Revoke\x12\".omnipoly.gateway.v1.RevokeRequest\x1a#.omnipoly.gateway.v1.RevokeResponse\x12\x66\n\rGetServerInfo\x12).omnipoly.gateway.v1.GetServerInfoRequest\x1a*.omnipoly.gateway.v1.GetServerInfoResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"omnipoly/gateway/v1/sessions.proto\x12\x13omnipoly.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eomnipoly/game/v1/edition.proto\"\xd4\x01\n\x07Session\x12\x14\n\x0c\x61\x63\x63\x65ss_token\x18\x01 \x01(\t\x12+\n\x07\x65xpires\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rrefresh_token\x18\x03 \x01(\t\x12\x33\n\x0fsession_expires\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06person\x18\x05 \x01(\t\x12\x0c\n\x04name\x18\x06 \x01(\t\x12\r\n\x05guest\x18\x07 \x01(\x08\x12\r\n\x05roles\x18\x08 \x03(\t\"6\n\x12SignInGuestRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"D\n\x13SignInGuestResponse\x12-\n\x07session\x18\x01 \x01(\x0b\x32\x1c.omnipoly.gateway.v1.Session\"R\n\x16StartOidcSignInRequest\x12\x0e\n\x06issuer\x18\x01 \x01(\t\x12\x14\n\x0credirect_uri\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"r\n\x17StartOidcSignInResponse\x12\x19\n\x11\x61uthorization_url\x18\x01 \x01(\t\x12\x0f\n\x07sign_in\x18\x02 \x01(\t\x12+\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"h\n\x17\x46inishOidcSignInRequest\x12\x0f\n\x07sign_in\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x12\x0b\n\x03iss\x18\x05 \x01(\t\"I\n\x18\x46inishOidcSignInResponse\x12-\n\x07session\x18\x01 \x01(\x0b\x32\x1c.omnipoly.gateway.v1.Session\";\n\x0eRefreshRequest\x12\x15\n\rrefresh_token\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"@\n\x0fRefreshResponse\x12-\n\x07session\x18\x01 \x01(\x0b\x32\x1c.omnipoly.gateway.v1.Session\"G\n\rRevokeRequest\x12\x15\n\rrefresh_token\x18\x01 \x01(\t\x12\x0b\n\x03\x61ll\x18\x02 \x01(\x08\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"!\n\x0eRevokeResponse\x12\x0f\n\x07revoked\x18\x01 \x01(\x05\"\x16\n\x14GetServerInfoRequest\"\x85\x02\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12/\n\x0bserver_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x06limits\x18\x03 \x01(\x0b\x32\x1b.omnipoly.gateway.v1.Limits\x12\x32\n\x08\x65\x64itions\x18\x04 \x03(\x0b\x32 .omnipoly.game.v1.EditionSummary\x12,\n\x07issuers\x18\x05 \x03(\x0b\x32\x1b.omnipoly.gateway.v1.Issuer\x12\x0b\n\x03\x64\x65v\x18\x06 \x01(\x08\x12\x0e\n\x06guests\x18\x07 \x01(\x08\"#\n\x06Issuer\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\"\xda\x03\n\x06Limits\x12\x18\n\x10message_in_bytes\x18\x01 \x01(\x05\x12\x19\n\x11message_out_bytes\x18\x02 \x01(\x05\x12\x15\n\rcommand_bytes\x18\x03 \x01(\x05\x12\x1c\n\x14streams_per_identity\x18\x04 \x01(\x05\x12\x1e\n\x16streams_per_connection\x18\x05 \x01(\x05\x12\x1b\n\x13\x63ommands_per_second\x18\x06 \x01(\x05\x12\x16\n\x0e\x63ommands_burst\x18\x07 \x01(\x05\x12 \n\x18open_tables_per_identity\x18\x08 \x01(\x05\x12\x19\n\x11viewers_per_table\x18\t \x01(\x05\x12\x15\n\rlots_per_side\x18\n \x01(\x05\x12\x14\n\x0chistory_page\x18\x0b \x01(\x05\x12\x17\n\x0f\x63hat_characters\x18\x0c \x01(\x05\x12\x1d\n\x15\x63hat_lines_per_second\x18\r \x01(\x05\x12\x17\n\x0f\x63hat_lines_kept\x18\x0e \x01(\x05\x12\x11\n\tpin_tries\x18\x0f \x01(\x05\x12-\n\npin_window\x18\x10 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cstream_queue\x18\x11 \x01(\x05\x32\xe3\x04\n\x0fSessionsService\x12`\n\x0bSignInGuest\x12\'.omnipoly.gateway.v1.SignInGuestRequest\x1a(.omnipoly.gateway.v1.SignInGuestResponse\x12l\n\x0fStartOidcSignIn\x12+.omnipoly.gateway.v1.StartOidcSignInRequest\x1a,.omnipoly.gateway.v1.StartOidcSignInResponse\x12o\n\x10\x46inishOidcSignIn\x12,.omnipoly.gateway.v1.FinishOidcSignInRequest\x1a-.omnipoly.gateway.v1.FinishOidcSignInResponse\x12T\n\x07Refresh\x12#.omnipoly.gateway.v1.RefreshRequest\x1a$.omnipoly.gateway.v1.RefreshResponse\x12Q\n\x06Revoke\x12\".omnipoly.gateway.v1.RevokeRequest\x1a#.omnipoly.gateway.v1.RevokeResponse\x12\x66\n\rGetServerInfo\x12).omnipoly.gateway.v1.GetServerInfoRequest\x1a*.omnipoly.gateway.v1.GetServerInfoResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,25 +45,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STARTOIDCSIGNINRESPONSE']._serialized_start=581
   _globals['_STARTOIDCSIGNINRESPONSE']._serialized_end=695
   _globals['_FINISHOIDCSIGNINREQUEST']._serialized_start=697
-  _globals['_FINISHOIDCSIGNINREQUEST']._serialized_end=788
-  _globals['_FINISHOIDCSIGNINRESPONSE']._serialized_start=790
-  _globals['_FINISHOIDCSIGNINRESPONSE']._serialized_end=863
-  _globals['_REFRESHREQUEST']._serialized_start=865
-  _globals['_REFRESHREQUEST']._serialized_end=924
-  _globals['_REFRESHRESPONSE']._serialized_start=926
-  _globals['_REFRESHRESPONSE']._serialized_end=990
-  _globals['_REVOKEREQUEST']._serialized_start=992
-  _globals['_REVOKEREQUEST']._serialized_end=1063
-  _globals['_REVOKERESPONSE']._serialized_start=1065
-  _globals['_REVOKERESPONSE']._serialized_end=1098
-  _globals['_GETSERVERINFOREQUEST']._serialized_start=1100
-  _globals['_GETSERVERINFOREQUEST']._serialized_end=1122
-  _globals['_GETSERVERINFORESPONSE']._serialized_start=1125
-  _globals['_GETSERVERINFORESPONSE']._serialized_end=1386
-  _globals['_ISSUER']._serialized_start=1388
-  _globals['_ISSUER']._serialized_end=1423
-  _globals['_LIMITS']._serialized_start=1426
-  _globals['_LIMITS']._serialized_end=1900
-  _globals['_SESSIONSSERVICE']._serialized_start=1903
-  _globals['_SESSIONSSERVICE']._serialized_end=2514
+  _globals['_FINISHOIDCSIGNINREQUEST']._serialized_end=801
+  _globals['_FINISHOIDCSIGNINRESPONSE']._serialized_start=803
+  _globals['_FINISHOIDCSIGNINRESPONSE']._serialized_end=876
+  _globals['_REFRESHREQUEST']._serialized_start=878
+  _globals['_REFRESHREQUEST']._serialized_end=937
+  _globals['_REFRESHRESPONSE']._serialized_start=939
+  _globals['_REFRESHRESPONSE']._serialized_end=1003
+  _globals['_REVOKEREQUEST']._serialized_start=1005
+  _globals['_REVOKEREQUEST']._serialized_end=1076
+  _globals['_REVOKERESPONSE']._serialized_start=1078
+  _globals['_REVOKERESPONSE']._serialized_end=1111
+  _globals['_GETSERVERINFOREQUEST']._serialized_start=1113
+  _globals['_GETSERVERINFOREQUEST']._serialized_end=1135
+  _globals['_GETSERVERINFORESPONSE']._serialized_start=1138
+  _globals['_GETSERVERINFORESPONSE']._serialized_end=1399
+  _globals['_ISSUER']._serialized_start=1401
+  _globals['_ISSUER']._serialized_end=1436
+  _globals['_LIMITS']._serialized_start=1439
+  _globals['_LIMITS']._serialized_end=1913
+  _globals['_SESSIONSSERVICE']._serialized_start=1916
+  _globals['_SESSIONSSERVICE']._serialized_end=2527
 # @@protoc_insertion_point(module_scope)

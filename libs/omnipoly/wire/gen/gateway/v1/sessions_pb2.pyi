@@ -199,6 +199,7 @@ class FinishOidcSignInRequest(_message.Message):
     CODE_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    ISS_FIELD_NUMBER: _builtins.int
     sign_in: _builtins.str
     """What StartOidcSignIn gave; at most 2 KiB."""
     code: _builtins.str
@@ -207,6 +208,8 @@ class FinishOidcSignInRequest(_message.Message):
     """The redirect's "state"; at most 512 characters."""
     request_id: _builtins.str
     """Names this call, 1 to 64 characters."""
+    iss: _builtins.str
+    """The redirect's "iss", where it has one; at most 256 characters."""
     def __init__(
         self,
         *,
@@ -214,10 +217,11 @@ class FinishOidcSignInRequest(_message.Message):
         code: _builtins.str = ...,
         state: _builtins.str = ...,
         request_id: _builtins.str = ...,
+        iss: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "request_id", b"request_id", "sign_in", b"sign_in", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "iss", b"iss", "request_id", b"request_id", "sign_in", b"sign_in", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from omnipoly.wire.gen.game.v1 import view_pb2 as omnipoly_dot_game_dot_v1_dot_view__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n omnipoly/gateway/v1/stream.proto\x12\x13omnipoly.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bomnipoly/game/v1/view.proto\"6\n\x06Resume\x12\r\n\x05\x65poch\x18\x01 \x01(\x03\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0c\n\x04\x63hat\x18\x03 \x01(\x03\"b\n\x08Snapshot\x12)\n\x04view\x18\x01 \x01(\x0b\x32\x1b.omnipoly.game.v1.TableView\x12+\n\x06resume\x18\x02 \x01(\x0b\x32\x1b.omnipoly.gateway.v1.Resume\"\x88\x01\n\x08Progress\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12/\n\x0bserver_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x06resume\x18\x04 \x01(\x0b\x32\x1b.omnipoly.gateway.v1.Resume\"\xc4\x01\n\tReconnect\x12(\n\x05\x61\x66ter\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x06reason\x18\x02 \x01(\x0e\x32%.omnipoly.gateway.v1.Reconnect.Reason\"V\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n\x0fREASON_DRAINING\x10\x01\x12\x0e\n\nREASON_AGE\x10\x02\x12\x0f\n\x0bREASON_SLOW\x10\x03\"\xb8\x01\n\x04Left\x12\r\n\x05table\x18\x01 \x01(\t\x12\x30\n\x06reason\x18\x02 \x01(\x0e\x32 .omnipoly.gateway.v1.Left.Reason\"o\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11REASON_UNFOLLOWED\x10\x01\x12\x11\n\rREASON_BARRED\x10\x02\x12\x12\n\x0eREASON_PRIVATE\x10\x03\x12\x0f\n\x0bREASON_GONE\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n omnipoly/gateway/v1/stream.proto\x12\x13omnipoly.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bomnipoly/game/v1/view.proto\"6\n\x06Resume\x12\r\n\x05\x65poch\x18\x01 \x01(\x03\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0c\n\x04\x63hat\x18\x03 \x01(\x03\"b\n\x08Snapshot\x12)\n\x04view\x18\x01 \x01(\x0b\x32\x1b.omnipoly.game.v1.TableView\x12+\n\x06resume\x18\x02 \x01(\x0b\x32\x1b.omnipoly.gateway.v1.Resume\"\x88\x01\n\x08Progress\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12/\n\x0bserver_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x06resume\x18\x04 \x01(\x0b\x32\x1b.omnipoly.gateway.v1.Resume\"\xc4\x01\n\tReconnect\x12(\n\x05\x61\x66ter\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x06reason\x18\x02 \x01(\x0e\x32%.omnipoly.gateway.v1.Reconnect.Reason\"V\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n\x0fREASON_DRAINING\x10\x01\x12\x0e\n\nREASON_AGE\x10\x02\x12\x0f\n\x0bREASON_SLOW\x10\x03\"\xcd\x01\n\x04Left\x12\r\n\x05table\x18\x01 \x01(\t\x12\x30\n\x06reason\x18\x02 \x01(\x0e\x32 .omnipoly.gateway.v1.Left.Reason\"\x83\x01\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11REASON_UNFOLLOWED\x10\x01\x12\x11\n\rREASON_BARRED\x10\x02\x12\x12\n\x0eREASON_PRIVATE\x10\x03\x12\x0f\n\x0bREASON_GONE\x10\x04\x12\x12\n\x0eREASON_SIGN_IN\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,7 +45,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RECONNECT_REASON']._serialized_start=557
   _globals['_RECONNECT_REASON']._serialized_end=643
   _globals['_LEFT']._serialized_start=646
-  _globals['_LEFT']._serialized_end=830
-  _globals['_LEFT_REASON']._serialized_start=719
-  _globals['_LEFT_REASON']._serialized_end=830
+  _globals['_LEFT']._serialized_end=851
+  _globals['_LEFT_REASON']._serialized_start=720
+  _globals['_LEFT_REASON']._serialized_end=851
 # @@protoc_insertion_point(module_scope)

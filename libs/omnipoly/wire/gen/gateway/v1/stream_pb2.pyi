@@ -201,6 +201,8 @@ class Left(_message.Message):
         """The table was made private."""
         REASON_GONE: Left._Reason.ValueType  # 4
         """The table is out of order, or is kept no longer."""
+        REASON_SIGN_IN: Left._Reason.ValueType  # 5
+        """The seat is given up, and watching needs a sign-in."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why."""
@@ -215,6 +217,8 @@ class Left(_message.Message):
     """The table was made private."""
     REASON_GONE: Left.Reason.ValueType  # 4
     """The table is out of order, or is kept no longer."""
+    REASON_SIGN_IN: Left.Reason.ValueType  # 5
+    """The seat is given up, and watching needs a sign-in."""
 
     TABLE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int

@@ -409,30 +409,28 @@ class LeaderboardRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EDITION_FIELD_NUMBER: _builtins.int
-    SINCE_FIELD_NUMBER: _builtins.int
+    MONTH_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     edition: _builtins.str
     """By games of this edition, at most 65 characters; empty: all."""
+    month: _builtins.str
+    """By games that ended in this month, year and month as 2026-10 (UTC); empty: ever."""
     page_size: _builtins.int
     """At most so many, 1 to 100; 0: 50."""
     page_token: _builtins.str
     """Where the page before ended; empty: from the beginning; at most 256 characters."""
-    @_builtins.property
-    def since(self) -> _timestamp_pb2.Timestamp:
-        """By games that ended at or after this time; unset: all."""
-
     def __init__(
         self,
         *,
         edition: _builtins.str = ...,
-        since: _timestamp_pb2.Timestamp | None = ...,
+        month: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["edition", b"edition", "page_size", b"page_size", "page_token", b"page_token", "since", b"since"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edition", b"edition", "month", b"month", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -475,22 +473,26 @@ class ExportRequest(_message.Message):
     TABLE_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    PIN_FIELD_NUMBER: _builtins.int
     table: _builtins.str
     """The table's id, 1 to 36 characters."""
     page_size: _builtins.int
     """At most so many commits, 1 to 200; 0: 200."""
     page_token: _builtins.str
     """Where the page before ended; empty: from the beginning; at most 256 characters."""
+    pin: _builtins.str
+    """The PIN of a private table for who has no seat there, at most 8 digits; empty: none known."""
     def __init__(
         self,
         *,
         table: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        pin: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "pin", b"pin", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

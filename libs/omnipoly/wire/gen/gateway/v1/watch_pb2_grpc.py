@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class WatchServiceStub:
-    """For viewers. Watching needs a sign-in that is not a guest's.
+    """For viewers. Watching needs a sign-in that is not a guest's; games that are over are shown to guests, too.
     """
 
     def __init__(self, channel):
@@ -73,7 +73,7 @@ class WatchServiceStub:
 
 
 class WatchServiceServicer:
-    """For viewers. Watching needs a sign-in that is not a guest's.
+    """For viewers. Watching needs a sign-in that is not a guest's; games that are over are shown to guests, too.
     """
 
     def Watch(self, request, context):
@@ -172,7 +172,7 @@ def add_WatchServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WatchService:
-    """For viewers. Watching needs a sign-in that is not a guest's.
+    """For viewers. Watching needs a sign-in that is not a guest's; games that are over are shown to guests, too.
     """
 
     @staticmethod

@@ -23,38 +23,64 @@ _sym_db = _symbol_database.Default()
 
 
 from omnipoly.wire.gen.game.v1 import platform_pb2 as omnipoly_dot_game_dot_v1_dot_platform__pb2
+from omnipoly.wire.gen.game.v1 import table_pb2 as omnipoly_dot_game_dot_v1_dot_table__pb2
 from omnipoly.wire.gen.game.v1 import view_pb2 as omnipoly_dot_game_dot_v1_dot_view__pb2
+from omnipoly.wire.gen.table.v1 import accounts_pb2 as omnipoly_dot_table_dot_v1_dot_accounts__pb2
 from omnipoly.wire.gen.table.v1 import identity_pb2 as omnipoly_dot_table_dot_v1_dot_identity__pb2
 from omnipoly.wire.gen.table.v1 import table_pb2 as omnipoly_dot_table_dot_v1_dot_table__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1domnipoly/table/v1/admin.proto\x12\x11omnipoly.table.v1\x1a\x1fomnipoly/game/v1/platform.proto\x1a\x1bomnipoly/game/v1/view.proto\x1a omnipoly/table/v1/identity.proto\x1a\x1domnipoly/table/v1/table.proto\"\x1f\n\x0eInspectRequest\x12\r\n\x05table\x18\x01 \x01(\t\"\xe5\x01\n\x0fInspectResponse\x12%\n\x04head\x18\x01 \x01(\x0b\x32\x17.omnipoly.table.v1.Head\x12)\n\x04view\x18\x02 \x01(\x0b\x32\x1b.omnipoly.game.v1.TableView\x12\x0f\n\x07replica\x18\x03 \x01(\t\x12\x11\n\tin_memory\x18\x04 \x01(\x08\x12\r\n\x05queue\x18\x05 \x01(\x05\x12\x0e\n\x06\x62roken\x18\x06 \x01(\t\x12\x12\n\nviolations\x18\x07 \x03(\t\x12\x18\n\x10snapshot_version\x18\x08 \x01(\x03\x12\x0f\n\x07\x63ommits\x18\t \x01(\x03\"p\n\x0c\x43loseRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12-\n\x08identity\x18\x02 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12\x12\n\ncommand_id\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\"D\n\rCloseResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x0f\n\x07\x63ommits\x18\x02 \x03(\x0c\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"\x7f\n\rFreezeRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12-\n\x08identity\x18\x02 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12\x12\n\ncommand_id\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0c\n\x04thaw\x18\x05 \x01(\x08\"7\n\x0e\x46reezeResponse\x12%\n\x04head\x18\x01 \x01(\x0b\x32\x17.omnipoly.table.v1.Head\"a\n\rReloadRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12-\n\x08identity\x18\x02 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12\x12\n\ncommand_id\x18\x03 \x01(\t\"G\n\x0eReloadResponse\x12%\n\x04head\x18\x01 \x01(\x0b\x32\x17.omnipoly.table.v1.Head\x12\x0e\n\x06\x62roken\x18\x02 \x01(\t\"d\n\x10ListAuditRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0e\n\x06person\x18\x02 \x01(\t\x12\n\n\x02\x62y\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"[\n\x11ListAuditResponse\x12-\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1c.omnipoly.game.v1.AuditEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xa2\x03\n\x0c\x41\x64minService\x12P\n\x07Inspect\x12!.omnipoly.table.v1.InspectRequest\x1a\".omnipoly.table.v1.InspectResponse\x12J\n\x05\x43lose\x12\x1f.omnipoly.table.v1.CloseRequest\x1a .omnipoly.table.v1.CloseResponse\x12M\n\x06\x46reeze\x12 .omnipoly.table.v1.FreezeRequest\x1a!.omnipoly.table.v1.FreezeResponse\x12M\n\x06Reload\x12 .omnipoly.table.v1.ReloadRequest\x1a!.omnipoly.table.v1.ReloadResponse\x12V\n\tListAudit\x12#.omnipoly.table.v1.ListAuditRequest\x1a$.omnipoly.table.v1.ListAuditResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1domnipoly/table/v1/admin.proto\x12\x11omnipoly.table.v1\x1a\x1fomnipoly/game/v1/platform.proto\x1a\x1comnipoly/game/v1/table.proto\x1a\x1bomnipoly/game/v1/view.proto\x1a omnipoly/table/v1/accounts.proto\x1a omnipoly/table/v1/identity.proto\x1a\x1domnipoly/table/v1/table.proto\"N\n\x0eInspectRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12-\n\x08identity\x18\x02 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\"\xe5\x01\n\x0fInspectResponse\x12%\n\x04head\x18\x01 \x01(\x0b\x32\x17.omnipoly.table.v1.Head\x12)\n\x04view\x18\x02 \x01(\x0b\x32\x1b.omnipoly.game.v1.TableView\x12\x0f\n\x07replica\x18\x03 \x01(\t\x12\x11\n\tin_memory\x18\x04 \x01(\x08\x12\r\n\x05queue\x18\x05 \x01(\x05\x12\x0e\n\x06\x62roken\x18\x06 \x01(\t\x12\x12\n\nviolations\x18\x07 \x03(\t\x12\x18\n\x10snapshot_version\x18\x08 \x01(\x03\x12\x0f\n\x07\x63ommits\x18\t \x01(\x03\"p\n\x0c\x43loseRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12-\n\x08identity\x18\x02 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12\x12\n\ncommand_id\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\"D\n\rCloseResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x0f\n\x07\x63ommits\x18\x02 \x03(\x0c\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"\x7f\n\rFreezeRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12-\n\x08identity\x18\x02 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12\x12\n\ncommand_id\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0c\n\x04thaw\x18\x05 \x01(\x08\"a\n\x0e\x46reezeResponse\x12-\n\x06status\x18\x01 \x01(\x0e\x32\x1d.omnipoly.game.v1.TableStatus\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0f\n\x07\x63ommits\x18\x03 \x03(\x0c\"q\n\rReloadRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12-\n\x08identity\x18\x02 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12\x12\n\ncommand_id\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\"`\n\x0eReloadResponse\x12-\n\x06status\x18\x01 \x01(\x0e\x32\x1d.omnipoly.game.v1.TableStatus\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\x0e\n\x06\x62roken\x18\x03 \x01(\t\"y\n\x12\x45xportTableRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12-\n\x08identity\x18\x04 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\"v\n\x13\x45xportTableResponse\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x14\n\x0c\x65\x64ition_text\x18\x03 \x01(\t\x12\x0f\n\x07\x63ommits\x18\x04 \x03(\x0c\x12\x17\n\x0fnext_page_token\x18\x05 \x01(\t\"\x85\x01\n\x13RemovePlayerRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12-\n\x08identity\x18\x02 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12\x12\n\ncommand_id\x18\x03 \x01(\t\x12\x0c\n\x04seat\x18\x04 \x01(\x05\x12\x0e\n\x06reason\x18\x05 \x01(\t\"K\n\x14RemovePlayerResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x0f\n\x07\x63ommits\x18\x02 \x03(\x0c\x12\x11\n\tduplicate\x18\x03 \x01(\x08\"\x7f\n\x0cGrantRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12-\n\x08identity\x18\x02 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x0e\n\x06\x61mount\x18\x04 \x01(\x03\x12\x0c\n\x04note\x18\x05 \x01(\t\"P\n\rGrantResponse\x12,\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1d.omnipoly.game.v1.LedgerEntry\x12\x11\n\tduplicate\x18\x02 \x01(\x08\"m\n\x10\x42\x61nPersonRequest\x12-\n\x08identity\x18\x01 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12*\n\x03\x62\x61n\x18\x02 \x01(\x0b\x32\x1d.omnipoly.table.v1.BanRequest\">\n\x11\x42\x61nPersonResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\"\x84\x01\n\x10GiveRolesRequest\x12-\n\x08identity\x18\x01 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12\x31\n\x05roles\x18\x02 \x01(\x0b\x32\".omnipoly.table.v1.SetRolesRequest\x12\x0e\n\x06reason\x18\x03 \x01(\t\">\n\x11GiveRolesResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\"U\n\x14InspectPersonRequest\x12-\n\x08identity\x18\x01 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\x12\x0e\n\x06person\x18\x02 \x01(\t\"S\n\x15InspectPersonResponse\x12)\n\x06person\x18\x01 \x01(\x0b\x32\x19.omnipoly.table.v1.Person\x12\x0f\n\x07\x62\x61lance\x18\x02 \x01(\x03\"\x93\x01\n\x10ListAuditRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0e\n\x06person\x18\x02 \x01(\t\x12\n\n\x02\x62y\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\x12-\n\x08identity\x18\x06 \x01(\x0b\x32\x1b.omnipoly.table.v1.Identity\"[\n\x11ListAuditResponse\x12-\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1c.omnipoly.game.v1.AuditEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xc1\x07\n\x0c\x41\x64minService\x12P\n\x07Inspect\x12!.omnipoly.table.v1.InspectRequest\x1a\".omnipoly.table.v1.InspectResponse\x12J\n\x05\x43lose\x12\x1f.omnipoly.table.v1.CloseRequest\x1a .omnipoly.table.v1.CloseResponse\x12M\n\x06\x46reeze\x12 .omnipoly.table.v1.FreezeRequest\x1a!.omnipoly.table.v1.FreezeResponse\x12M\n\x06Reload\x12 .omnipoly.table.v1.ReloadRequest\x1a!.omnipoly.table.v1.ReloadResponse\x12\\\n\x0b\x45xportTable\x12%.omnipoly.table.v1.ExportTableRequest\x1a&.omnipoly.table.v1.ExportTableResponse\x12_\n\x0cRemovePlayer\x12&.omnipoly.table.v1.RemovePlayerRequest\x1a\'.omnipoly.table.v1.RemovePlayerResponse\x12J\n\x05Grant\x12\x1f.omnipoly.table.v1.GrantRequest\x1a .omnipoly.table.v1.GrantResponse\x12V\n\tBanPerson\x12#.omnipoly.table.v1.BanPersonRequest\x1a$.omnipoly.table.v1.BanPersonResponse\x12V\n\tGiveRoles\x12#.omnipoly.table.v1.GiveRolesRequest\x1a$.omnipoly.table.v1.GiveRolesResponse\x12\x62\n\rInspectPerson\x12\'.omnipoly.table.v1.InspectPersonRequest\x1a(.omnipoly.table.v1.InspectPersonResponse\x12V\n\tListAudit\x12#.omnipoly.table.v1.ListAuditRequest\x1a$.omnipoly.table.v1.ListAuditResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'omnipoly.wire.gen.table.v1.admin_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_INSPECTREQUEST']._serialized_start=179
-  _globals['_INSPECTREQUEST']._serialized_end=210
-  _globals['_INSPECTRESPONSE']._serialized_start=213
-  _globals['_INSPECTRESPONSE']._serialized_end=442
-  _globals['_CLOSEREQUEST']._serialized_start=444
-  _globals['_CLOSEREQUEST']._serialized_end=556
-  _globals['_CLOSERESPONSE']._serialized_start=558
-  _globals['_CLOSERESPONSE']._serialized_end=626
-  _globals['_FREEZEREQUEST']._serialized_start=628
-  _globals['_FREEZEREQUEST']._serialized_end=755
-  _globals['_FREEZERESPONSE']._serialized_start=757
-  _globals['_FREEZERESPONSE']._serialized_end=812
-  _globals['_RELOADREQUEST']._serialized_start=814
-  _globals['_RELOADREQUEST']._serialized_end=911
-  _globals['_RELOADRESPONSE']._serialized_start=913
-  _globals['_RELOADRESPONSE']._serialized_end=984
-  _globals['_LISTAUDITREQUEST']._serialized_start=986
-  _globals['_LISTAUDITREQUEST']._serialized_end=1086
-  _globals['_LISTAUDITRESPONSE']._serialized_start=1088
-  _globals['_LISTAUDITRESPONSE']._serialized_end=1179
-  _globals['_ADMINSERVICE']._serialized_start=1182
-  _globals['_ADMINSERVICE']._serialized_end=1600
+  _globals['_INSPECTREQUEST']._serialized_start=243
+  _globals['_INSPECTREQUEST']._serialized_end=321
+  _globals['_INSPECTRESPONSE']._serialized_start=324
+  _globals['_INSPECTRESPONSE']._serialized_end=553
+  _globals['_CLOSEREQUEST']._serialized_start=555
+  _globals['_CLOSEREQUEST']._serialized_end=667
+  _globals['_CLOSERESPONSE']._serialized_start=669
+  _globals['_CLOSERESPONSE']._serialized_end=737
+  _globals['_FREEZEREQUEST']._serialized_start=739
+  _globals['_FREEZEREQUEST']._serialized_end=866
+  _globals['_FREEZERESPONSE']._serialized_start=868
+  _globals['_FREEZERESPONSE']._serialized_end=965
+  _globals['_RELOADREQUEST']._serialized_start=967
+  _globals['_RELOADREQUEST']._serialized_end=1080
+  _globals['_RELOADRESPONSE']._serialized_start=1082
+  _globals['_RELOADRESPONSE']._serialized_end=1178
+  _globals['_EXPORTTABLEREQUEST']._serialized_start=1180
+  _globals['_EXPORTTABLEREQUEST']._serialized_end=1301
+  _globals['_EXPORTTABLERESPONSE']._serialized_start=1303
+  _globals['_EXPORTTABLERESPONSE']._serialized_end=1421
+  _globals['_REMOVEPLAYERREQUEST']._serialized_start=1424
+  _globals['_REMOVEPLAYERREQUEST']._serialized_end=1557
+  _globals['_REMOVEPLAYERRESPONSE']._serialized_start=1559
+  _globals['_REMOVEPLAYERRESPONSE']._serialized_end=1634
+  _globals['_GRANTREQUEST']._serialized_start=1636
+  _globals['_GRANTREQUEST']._serialized_end=1763
+  _globals['_GRANTRESPONSE']._serialized_start=1765
+  _globals['_GRANTRESPONSE']._serialized_end=1845
+  _globals['_BANPERSONREQUEST']._serialized_start=1847
+  _globals['_BANPERSONREQUEST']._serialized_end=1956
+  _globals['_BANPERSONRESPONSE']._serialized_start=1958
+  _globals['_BANPERSONRESPONSE']._serialized_end=2020
+  _globals['_GIVEROLESREQUEST']._serialized_start=2023
+  _globals['_GIVEROLESREQUEST']._serialized_end=2155
+  _globals['_GIVEROLESRESPONSE']._serialized_start=2157
+  _globals['_GIVEROLESRESPONSE']._serialized_end=2219
+  _globals['_INSPECTPERSONREQUEST']._serialized_start=2221
+  _globals['_INSPECTPERSONREQUEST']._serialized_end=2306
+  _globals['_INSPECTPERSONRESPONSE']._serialized_start=2308
+  _globals['_INSPECTPERSONRESPONSE']._serialized_end=2391
+  _globals['_LISTAUDITREQUEST']._serialized_start=2394
+  _globals['_LISTAUDITREQUEST']._serialized_end=2541
+  _globals['_LISTAUDITRESPONSE']._serialized_start=2543
+  _globals['_LISTAUDITRESPONSE']._serialized_end=2634
+  _globals['_ADMINSERVICE']._serialized_start=2637
+  _globals['_ADMINSERVICE']._serialized_end=3598
 # @@protoc_insertion_point(module_scope)

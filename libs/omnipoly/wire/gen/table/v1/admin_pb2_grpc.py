@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AdminServiceStub:
-    """Operators' hands on tables.
+    """Operators' hands on tables, persons and wallets.
     """
 
     def __init__(self, channel):
@@ -55,6 +55,36 @@ class AdminServiceStub:
                 request_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.ReloadRequest.SerializeToString,
                 response_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.ReloadResponse.FromString,
                 _registered_method=True)
+        self.ExportTable = channel.unary_unary(
+                '/omnipoly.table.v1.AdminService/ExportTable',
+                request_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.ExportTableRequest.SerializeToString,
+                response_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.ExportTableResponse.FromString,
+                _registered_method=True)
+        self.RemovePlayer = channel.unary_unary(
+                '/omnipoly.table.v1.AdminService/RemovePlayer',
+                request_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.RemovePlayerRequest.SerializeToString,
+                response_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.RemovePlayerResponse.FromString,
+                _registered_method=True)
+        self.Grant = channel.unary_unary(
+                '/omnipoly.table.v1.AdminService/Grant',
+                request_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.GrantRequest.SerializeToString,
+                response_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.GrantResponse.FromString,
+                _registered_method=True)
+        self.BanPerson = channel.unary_unary(
+                '/omnipoly.table.v1.AdminService/BanPerson',
+                request_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.BanPersonRequest.SerializeToString,
+                response_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.BanPersonResponse.FromString,
+                _registered_method=True)
+        self.GiveRoles = channel.unary_unary(
+                '/omnipoly.table.v1.AdminService/GiveRoles',
+                request_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.GiveRolesRequest.SerializeToString,
+                response_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.GiveRolesResponse.FromString,
+                _registered_method=True)
+        self.InspectPerson = channel.unary_unary(
+                '/omnipoly.table.v1.AdminService/InspectPerson',
+                request_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.InspectPersonRequest.SerializeToString,
+                response_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.InspectPersonResponse.FromString,
+                _registered_method=True)
         self.ListAudit = channel.unary_unary(
                 '/omnipoly.table.v1.AdminService/ListAudit',
                 request_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.ListAuditRequest.SerializeToString,
@@ -63,7 +93,7 @@ class AdminServiceStub:
 
 
 class AdminServiceServicer:
-    """Operators' hands on tables.
+    """Operators' hands on tables, persons and wallets.
     """
 
     def Inspect(self, request, context):
@@ -74,7 +104,7 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Close(self, request, context):
-        """Closes a table at once: places as it stands (TUB-CLOSE).
+        """Closes a table at once: places as it stands (TUB-CLOSE). Of one that cannot be loaded the entry fees are given back.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -89,6 +119,48 @@ class AdminServiceServicer:
 
     def Reload(self, request, context):
         """Drops a table from memory and loads it anew; takes it out of quarantine when that succeeds.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportTable(self, request, context):
+        """Reads a page of everything that a game can be replayed from, also while it runs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemovePlayer(self, request, context):
+        """Removes anybody's seat (TUB-REMOVE).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Grant(self, request, context):
+        """Gives or takes credits.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BanPerson(self, request, context):
+        """Bans a person, or lifts the ban.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GiveRoles(self, request, context):
+        """Gives a person roles.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def InspectPerson(self, request, context):
+        """Reads a person.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -124,6 +196,36 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     request_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.ReloadRequest.FromString,
                     response_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.ReloadResponse.SerializeToString,
             ),
+            'ExportTable': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExportTable,
+                    request_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.ExportTableRequest.FromString,
+                    response_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.ExportTableResponse.SerializeToString,
+            ),
+            'RemovePlayer': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemovePlayer,
+                    request_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.RemovePlayerRequest.FromString,
+                    response_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.RemovePlayerResponse.SerializeToString,
+            ),
+            'Grant': grpc.unary_unary_rpc_method_handler(
+                    servicer.Grant,
+                    request_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.GrantRequest.FromString,
+                    response_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.GrantResponse.SerializeToString,
+            ),
+            'BanPerson': grpc.unary_unary_rpc_method_handler(
+                    servicer.BanPerson,
+                    request_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.BanPersonRequest.FromString,
+                    response_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.BanPersonResponse.SerializeToString,
+            ),
+            'GiveRoles': grpc.unary_unary_rpc_method_handler(
+                    servicer.GiveRoles,
+                    request_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.GiveRolesRequest.FromString,
+                    response_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.GiveRolesResponse.SerializeToString,
+            ),
+            'InspectPerson': grpc.unary_unary_rpc_method_handler(
+                    servicer.InspectPerson,
+                    request_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.InspectPersonRequest.FromString,
+                    response_serializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.InspectPersonResponse.SerializeToString,
+            ),
             'ListAudit': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAudit,
                     request_deserializer=omnipoly_dot_table_dot_v1_dot_admin__pb2.ListAuditRequest.FromString,
@@ -138,7 +240,7 @@ def add_AdminServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AdminService:
-    """Operators' hands on tables.
+    """Operators' hands on tables, persons and wallets.
     """
 
     @staticmethod
@@ -239,6 +341,168 @@ class AdminService:
             '/omnipoly.table.v1.AdminService/Reload',
             omnipoly_dot_table_dot_v1_dot_admin__pb2.ReloadRequest.SerializeToString,
             omnipoly_dot_table_dot_v1_dot_admin__pb2.ReloadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportTable(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/omnipoly.table.v1.AdminService/ExportTable',
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.ExportTableRequest.SerializeToString,
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.ExportTableResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemovePlayer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/omnipoly.table.v1.AdminService/RemovePlayer',
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.RemovePlayerRequest.SerializeToString,
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.RemovePlayerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Grant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/omnipoly.table.v1.AdminService/Grant',
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.GrantRequest.SerializeToString,
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.GrantResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BanPerson(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/omnipoly.table.v1.AdminService/BanPerson',
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.BanPersonRequest.SerializeToString,
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.BanPersonResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GiveRoles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/omnipoly.table.v1.AdminService/GiveRoles',
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.GiveRolesRequest.SerializeToString,
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.GiveRolesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InspectPerson(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/omnipoly.table.v1.AdminService/InspectPerson',
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.InspectPersonRequest.SerializeToString,
+            omnipoly_dot_table_dot_v1_dot_admin__pb2.InspectPersonResponse.FromString,
             options,
             channel_credentials,
             insecure,

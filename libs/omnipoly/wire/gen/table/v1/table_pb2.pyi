@@ -526,21 +526,27 @@ class RecheckResponse(_message.Message):
 
     TURNED_AWAY_FIELD_NUMBER: _builtins.int
     DOOR_FIELD_NUMBER: _builtins.int
+    VIEWERS_FIELD_NUMBER: _builtins.int
     door: _builtins.int
     """The revision of the table's door that this holds for."""
     @_builtins.property
     def turned_away(self) -> _containers.RepeatedCompositeFieldContainer[Global___TurnedAway]:
         """Those of the persons named who may follow the table no longer."""
 
+    @_builtins.property
+    def viewers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The others among them who have no seat and are not the host: viewers."""
+
     def __init__(
         self,
         *,
         turned_away: _abc.Iterable[Global___TurnedAway] | None = ...,
         door: _builtins.int = ...,
+        viewers: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["door", b"door", "turned_away", b"turned_away"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["door", b"door", "turned_away", b"turned_away", "viewers", b"viewers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1572,30 +1578,28 @@ class LeaderboardRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EDITION_FIELD_NUMBER: _builtins.int
-    SINCE_FIELD_NUMBER: _builtins.int
+    MONTH_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     edition: _builtins.str
     """By games of this edition, at most 65 characters; empty: all."""
+    month: _builtins.str
+    """By games that ended in this month, year and month as 2026-10 (UTC); empty: ever."""
     page_size: _builtins.int
     """At most so many, 1 to 100; 0: 50."""
     page_token: _builtins.str
     """Where the page before ended; empty: from the beginning; at most 256 characters."""
-    @_builtins.property
-    def since(self) -> _timestamp_pb2.Timestamp:
-        """By games that ended at or after this time; unset: all."""
-
     def __init__(
         self,
         *,
         edition: _builtins.str = ...,
-        since: _timestamp_pb2.Timestamp | None = ...,
+        month: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["edition", b"edition", "page_size", b"page_size", "page_token", b"page_token", "since", b"since"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["edition", b"edition", "month", b"month", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from omnipoly.wire.gen.game.v1 import platform_pb2 as omnipoly_dot_game_dot_v1_dot_platform__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eomnipoly/table/v1/wallet.proto\x12\x11omnipoly.table.v1\x1a\x1fomnipoly/game/v1/platform.proto\" \n\x0e\x42\x61lanceRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\"\"\n\x0f\x42\x61lanceResponse\x12\x0f\n\x07\x62\x61lance\x18\x01 \x01(\x03\"F\n\rLedgerRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Y\n\x0eLedgerResponse\x12.\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.omnipoly.game.v1.LedgerEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\\\n\x0cGrantRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\n\n\x02\x62y\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x0e\n\x06\x61mount\x18\x04 \x01(\x03\x12\x0c\n\x04note\x18\x05 \x01(\t\"P\n\rGrantResponse\x12,\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x1d.omnipoly.game.v1.LedgerEntry\x12\x11\n\tduplicate\x18\x02 \x01(\x08\x32\xfc\x01\n\rWalletService\x12P\n\x07\x42\x61lance\x12!.omnipoly.table.v1.BalanceRequest\x1a\".omnipoly.table.v1.BalanceResponse\x12M\n\x06Ledger\x12 .omnipoly.table.v1.LedgerRequest\x1a!.omnipoly.table.v1.LedgerResponse\x12J\n\x05Grant\x12\x1f.omnipoly.table.v1.GrantRequest\x1a .omnipoly.table.v1.GrantResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eomnipoly/table/v1/wallet.proto\x12\x11omnipoly.table.v1\x1a\x1fomnipoly/game/v1/platform.proto\" \n\x0e\x42\x61lanceRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\"\"\n\x0f\x42\x61lanceResponse\x12\x0f\n\x07\x62\x61lance\x18\x01 \x01(\x03\"F\n\rLedgerRequest\x12\x0e\n\x06person\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Y\n\x0eLedgerResponse\x12.\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.omnipoly.game.v1.LedgerEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xb0\x01\n\rWalletService\x12P\n\x07\x42\x61lance\x12!.omnipoly.table.v1.BalanceRequest\x1a\".omnipoly.table.v1.BalanceResponse\x12M\n\x06Ledger\x12 .omnipoly.table.v1.LedgerRequest\x1a!.omnipoly.table.v1.LedgerResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,10 +40,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LEDGERREQUEST']._serialized_end=226
   _globals['_LEDGERRESPONSE']._serialized_start=228
   _globals['_LEDGERRESPONSE']._serialized_end=317
-  _globals['_GRANTREQUEST']._serialized_start=319
-  _globals['_GRANTREQUEST']._serialized_end=411
-  _globals['_GRANTRESPONSE']._serialized_start=413
-  _globals['_GRANTRESPONSE']._serialized_end=493
-  _globals['_WALLETSERVICE']._serialized_start=496
-  _globals['_WALLETSERVICE']._serialized_end=748
+  _globals['_WALLETSERVICE']._serialized_start=320
+  _globals['_WALLETSERVICE']._serialized_end=496
 # @@protoc_insertion_point(module_scope)

@@ -45,11 +45,6 @@ class WalletServiceStub:
                 request_serializer=omnipoly_dot_table_dot_v1_dot_wallet__pb2.LedgerRequest.SerializeToString,
                 response_deserializer=omnipoly_dot_table_dot_v1_dot_wallet__pb2.LedgerResponse.FromString,
                 _registered_method=True)
-        self.Grant = channel.unary_unary(
-                '/omnipoly.table.v1.WalletService/Grant',
-                request_serializer=omnipoly_dot_table_dot_v1_dot_wallet__pb2.GrantRequest.SerializeToString,
-                response_deserializer=omnipoly_dot_table_dot_v1_dot_wallet__pb2.GrantResponse.FromString,
-                _registered_method=True)
 
 
 class WalletServiceServicer:
@@ -70,13 +65,6 @@ class WalletServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Grant(self, request, context):
-        """Gives or takes credits; an admin.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_WalletServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -89,11 +77,6 @@ def add_WalletServiceServicer_to_server(servicer, server):
                     servicer.Ledger,
                     request_deserializer=omnipoly_dot_table_dot_v1_dot_wallet__pb2.LedgerRequest.FromString,
                     response_serializer=omnipoly_dot_table_dot_v1_dot_wallet__pb2.LedgerResponse.SerializeToString,
-            ),
-            'Grant': grpc.unary_unary_rpc_method_handler(
-                    servicer.Grant,
-                    request_deserializer=omnipoly_dot_table_dot_v1_dot_wallet__pb2.GrantRequest.FromString,
-                    response_serializer=omnipoly_dot_table_dot_v1_dot_wallet__pb2.GrantResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -151,33 +134,6 @@ class WalletService:
             '/omnipoly.table.v1.WalletService/Ledger',
             omnipoly_dot_table_dot_v1_dot_wallet__pb2.LedgerRequest.SerializeToString,
             omnipoly_dot_table_dot_v1_dot_wallet__pb2.LedgerResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Grant(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/omnipoly.table.v1.WalletService/Grant',
-            omnipoly_dot_table_dot_v1_dot_wallet__pb2.GrantRequest.SerializeToString,
-            omnipoly_dot_table_dot_v1_dot_wallet__pb2.GrantResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,8 +39,6 @@ class WalletServiceStub:
     """Reads a balance."""
     Ledger: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.LedgerRequest, _wallet_pb2.LedgerResponse]
     """Reads a page of a person's ledger."""
-    Grant: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.GrantRequest, _wallet_pb2.GrantResponse]
-    """Gives or takes credits; an admin."""
 
 @_typing.type_check_only
 class WalletServiceAsyncStub(WalletServiceStub):
@@ -51,8 +49,6 @@ class WalletServiceAsyncStub(WalletServiceStub):
     """Reads a balance."""
     Ledger: _aio.UnaryUnaryMultiCallable[_wallet_pb2.LedgerRequest, _wallet_pb2.LedgerResponse]  # type: ignore[assignment]
     """Reads a page of a person's ledger."""
-    Grant: _aio.UnaryUnaryMultiCallable[_wallet_pb2.GrantRequest, _wallet_pb2.GrantResponse]  # type: ignore[assignment]
-    """Gives or takes credits; an admin."""
 
 class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
     """Credits. Entry fees, prizes and refunds move with the commits that cause them, in one transaction each."""
@@ -72,13 +68,5 @@ class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_wallet_pb2.LedgerResponse, _abc.Awaitable[_wallet_pb2.LedgerResponse]]:
         """Reads a page of a person's ledger."""
-
-    @_abc_1.abstractmethod
-    def Grant(
-        self,
-        request: _wallet_pb2.GrantRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_wallet_pb2.GrantResponse, _abc.Awaitable[_wallet_pb2.GrantResponse]]:
-        """Gives or takes credits; an admin."""
 
 def add_WalletServiceServicer_to_server(servicer: WalletServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
