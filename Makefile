@@ -17,7 +17,7 @@ players = $(if $(PLAYERS),--players $(PLAYERS))
 port    = $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test lint types protos simulate golden lock clean
+.PHONY: help setup demo run test lint types protos simulate bench profile golden lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -52,6 +52,12 @@ protos: $(VENV) ## Write the Python stubs of the contracts under protos/
 
 simulate: $(VENV) ## Play GAMES games of bots on the engine alone (GAMES, EDITION, PLAYERS)
 	@$(BIN)/omnipoly simulate --games $(GAMES) $(edition) $(players)
+
+bench: $(VENV) ## Measure what the platform costs, in ratios (ONLY=B-…, SECONDS, PAIRS); writes build/bench.json
+	@$(BIN)/python -m tests.load.bench $(foreach row,$(ONLY),--only $(row)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PAIRS),--pairs $(PAIRS))
+
+profile: $(VENV) ## Write flame graphs of a command's way to build/profile-*.svg
+	@$(BIN)/python -m tests.load.bench --profile
 
 golden: $(VENV) ## Write the golden playthroughs of tests/golden anew, where what is played has changed on purpose
 	@$(BIN)/python -m tests.golden.write

@@ -1,0 +1,105 @@
+"""The command line of the benchmark: ``make bench``, ``make profile``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform as machine
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from omnipoly.runtime import logging
+
+from . import commands, engine, fanout, long, whole
+from .processes import platform
+from .rows import Asked, Measure, Row
+
+ROWS: dict[str, Measure] = {
+    "B-COMMAND": commands.command,
+    "B-FANOUT": fanout.fanout,
+    "B-ENGINE": engine.engine,
+    "B-TABLES": long.tables,
+    "B-LENGTH": long.length,
+    "B-START": whole.start,
+    "B-REPLICAS": commands.replicas,
+}
+BUILD = Path("build")
+
+
+def main(
+    only: Annotated[list[str] | None, typer.Option(metavar="B-…", help="Only this row; may be given again.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.2, help="Length of one half of a pair.")] = 2.0,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs of each comparison.")] = 5,
+    profile: Annotated[bool, typer.Option("--profile", help="A flame graph of a command's way instead.")] = False,
+) -> None:
+    """Measure what the platform costs, in ratios to the same work without a game in it."""
+    logging.configure("bench", level="warning")
+    console = Console(width=None if os.isatty(1) else 180)
+    BUILD.mkdir(exist_ok=True)
+    if profile:
+        from . import profiling
+
+        for path in asyncio.run(profiling.record(BUILD, max(seconds, 10))):
+            console.print(f"written: {path}")
+        return
+    wanted = only or list(ROWS)
+    for name in wanted:
+        if name not in ROWS:
+            raise typer.BadParameter(f"{name} is none of {', '.join(ROWS)}")
+    began, load = time.perf_counter(), os.getloadavg()
+    rows = asyncio.run(_measure(wanted, seconds, pairs, console))
+    took_s = time.perf_counter() - began
+    console.print(_table(rows))
+    console.print(
+        f"{took_s:.0f} s on {os.cpu_count()} processors; "
+        f"load average {load[0]:.1f} before, {os.getloadavg()[0]:.1f} after"
+    )
+    document = {
+        "machine": {"processors": os.cpu_count(), "system": machine.platform(), "python": machine.python_version()},
+        "load_before": load,
+        "load_after": os.getloadavg(),
+        "seconds": seconds,
+        "pairs": pairs,
+        "took_s": took_s,
+        "rows": [row._asdict() for row in rows],
+    }
+    (BUILD / "bench.json").write_text(json.dumps(document, indent=1) + "\n")
+
+
+async def _measure(wanted: list[str], seconds: float, pairs: int, console: Console) -> list[Row]:
+    rows: list[Row] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    error = Console(stderr=True)
+    with Progress(*columns, console=error, disable=not error.is_terminal) as progress:
+        task = progress.add_task("starting", total=len(wanted))
+
+        def tell(what: str) -> None:
+            progress.update(task, description=what)
+            if not error.is_terminal:
+                error.print(what)
+
+        async with platform() as running:
+            for name in wanted:
+                rows += await ROWS[name](running, Asked(seconds, pairs, tell))
+                progress.advance(task)
+    return rows
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table("row", "measured", "product", "against", "ratio", "aim", "", pad_edge=False)
+    for row in rows:
+        mark = "" if row.reached is None else "yes" if row.reached else "[red]no[/]"
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+        table.add_row(row.id, row.what, row.measured, row.against, ratio, row.aim, mark)
+    return table
+
+
+if __name__ == "__main__":
+    typer.run(main)

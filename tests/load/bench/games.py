@@ -1,0 +1,59 @@
+"""Tables to measure at, made over a link as the gateway would."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import Any
+
+from omnipoly.rules import actions as act
+from omnipoly.runtime.link import Link
+from omnipoly.wire import actions
+from omnipoly.wire.gen.table.v1 import identity_pb2, table_pb2
+
+_numbers = itertools.count(1)
+AT_ONCE = 32
+
+
+def person(name: str) -> identity_pb2.Identity:
+    """Somebody whom a gateway has verified."""
+    return identity_pb2.Identity(person=name, name=name[:40], guest=True)
+
+
+async def ask(link: Link, method: str, request: Any) -> Any:
+    """One call of the table service."""
+    body = await link.call(f"/omnipoly.table.v1.TableService/{method}", request.SerializeToString(), 30)
+    return getattr(table_pb2, f"{method}Response").FromString(body)
+
+
+def acting(table: str, who: str, action: act.Action) -> table_pb2.ActRequest:
+    """What a gateway hands on for one action."""
+    return table_pb2.ActRequest(
+        table=table, identity=person(who), action=actions.to_proto(action), command_id=f"b{next(_numbers)}"
+    )
+
+
+async def open_tables(
+    address: str, count: int, prefix: str = "t", *, players: int = 1, start: bool = False
+) -> dict[str, Any]:
+    """Tables by id with the last answer each; the persons are ``<prefix><number>p<seat>``."""
+    link = Link(address)
+
+    async def one(number: int) -> tuple[str, Any]:
+        host = f"guest:{prefix}{number}p0"
+        request = table_pb2.OpenRequest(identity=person(host), command_id=f"o{next(_numbers)}", edition="tubbypoly")
+        answer = await ask(link, "Open", request)
+        table = answer.table
+        for seat in range(1, players):
+            answer = await ask(link, "Act", acting(table, f"guest:{prefix}{number}p{seat}", act.Join("")))
+        if start:
+            answer = await ask(link, "Act", acting(table, host, act.Start()))
+        return table, answer
+
+    try:
+        opened: dict[str, Any] = {}
+        for at in range(0, count, AT_ONCE):
+            opened.update(await asyncio.gather(*(one(n) for n in range(at, min(at + AT_ONCE, count)))))
+        return opened
+    finally:
+        await link.close()
