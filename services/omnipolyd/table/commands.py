@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from omnipoly.runtime.failures import Failure
     from omnipoly.wire.gen.game.v1 import script_pb2, view_pb2
 
+    from .store import Beside
+
 
 class Answer:
     """What a command led to."""
@@ -62,6 +64,8 @@ class Command:
     """Throws and cards to come, under ``--dev``."""
     at_least = 0
     """The least version it has to be decided on."""
+    beside: Beside | None = None
+    """Rows that belong to its commit."""
     catches_up = True
     """Whether time that did not count is made up for first."""
     only_looks = False

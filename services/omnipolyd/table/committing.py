@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from omnipoly.rules import engine
+from omnipoly.rules.events import SeatFreed
+from omnipoly.rules.state import LOBBY
 from omnipoly.wire import commits
 
 from . import summaries
+from .doors.store import move
 from .store import Entry
 from .table import platform_due_ms
 
@@ -61,7 +65,10 @@ def entry_of(
         status=summaries.status(s),
         due_at=moment(due_ms) if due_ms else None,
         presence_revision=command.presence_revision,
+        beside=command.beside if accepted else None,
     )
+    if before.phases[-1] is LOBBY and any(type(event) is SeatFreed for event in draft.events):
+        entry.beside = partial(move, table_id=entry.table_id)  # who got up may be no viewer
     if summaries.changed(before, draft.events):
         entry.summary = summaries.summary(s, table.opened_at)
         entry.host = s.host

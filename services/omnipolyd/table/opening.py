@@ -8,6 +8,7 @@ import hashlib
 import secrets
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +24,7 @@ from omnipoly.wire import commits
 from . import summaries
 from .asking import ask
 from .commands import Answer, content_digest
+from .doors.store import set_pin
 from .store import Entry
 from .table import platform_due_ms
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from omnipoly.rules.ring import Game
     from omnipoly.rules.state import State
 
+    from .doors.pins import Pin
     from .loading import Epoch
     from .publishing import Publisher
     from .store import Found, Store
@@ -61,6 +64,8 @@ class Opening(msgspec.Struct, frozen=True):
     """The opener takes the first seat."""
     dev: bool
     traceparent: str = ""
+    pin: Pin | None = None
+    """Of a private table."""
 
 
 class Opener:
@@ -107,6 +112,7 @@ class Opener:
             persons=[asked.person] if asked.seated else [],
             open_statuses=summaries.OPEN,
             most_open=self._most_open,
+            beside=partial(set_pin, table_id=new_id, pin=asked.pin) if asked.pin is not None else None,
         )
         if opened:
             self._publish(asked, entry.body)
@@ -131,7 +137,8 @@ class Opener:
     def _entry(self, new_id: str, asked: Opening) -> tuple[Entry, bytes]:
         """The first commit, and the secret seed. Under ``--dev`` nothing is promised of the dice: they are scripted."""
         game, defaults = asked.game, lobby.default_options(asked.game)
-        options = lobby.with_changes(game, defaults, asked.options)
+        changes = msgspec.structs.replace(asked.options, private=asked.pin is not None)
+        options = lobby.with_changes(game, defaults, changes)
         if options is None:
             raise failure(Code.BAD_OPTION)
         seed = secrets.token_bytes(SEED_BYTES)
@@ -177,6 +184,7 @@ class Opener:
             due_at=datetime.fromtimestamp(due_ms / 1000, UTC) if due_ms else None,
             presence_revision=0,
             summary=summaries.summary(s, at),
+            free_seats=summaries.has_free_seat(s),
         )
         return entry, seed
 

@@ -14,6 +14,10 @@ TABLE = "omnipoly.table."
 """Subject of a table's commits, its id behind."""
 PROMPTS = "omnipoly.prompts."
 """Subject of the decisions that a table's commits opened for persons."""
+DOORS = "omnipoly.doors."
+"""Subject of what may send a table's viewers away."""
+CHAT = "omnipoly.chat."
+"""Subject of the lines of a table's chat."""
 KEPT_S = 600
 
 
@@ -41,3 +45,12 @@ class Publisher:
         for person, prompt in prompts:
             message.prompts.add(person=person, prompt=prompt)
         self._bus.publish(PROMPTS + table_id, message.SerializeToString())
+
+    def door(self, table_id: str, revision: int) -> None:
+        """A table's door has moved: whoever shows the table looks again at who may follow it."""
+        message = table_pb2.DoorMoved(table=table_id, door=revision)
+        self._bus.publish(DOORS + table_id, message.SerializeToString())
+
+    def line(self, table_id: str, line: bytes) -> None:
+        """A line of a table's chat, a serialized ``ChatLine``."""
+        self._bus.publish(CHAT + table_id, line)

@@ -43,6 +43,11 @@ class Reader:
             "List": self._list,
         }
 
+    async def knows(self, table_id: str, actor: str, command_id: str, until: float) -> bool:
+        """Whether a command is in the log. Raises ``Failure``."""
+        waits_s = until - asyncio.get_running_loop().time()
+        return await _asked(lambda: self._store.command(table_id, actor, command_id), waits_s) is not None
+
     async def _commits(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
         request = requests.parse(pb.CommitsRequest, body)
         table_id = requests.table_id(request.table)
@@ -150,6 +155,6 @@ def _fill(messages: Any, heads: Iterable[Head]) -> None:
     for head in heads:
         message = messages.add()
         message.table, message.version, message.epoch = head.table_id, head.version, head.epoch
-        message.status = head.status
+        message.status, message.door, message.chat = head.status, head.door, head.chat
         if head.due_at is not None:
             message.next_deadline.FromDatetime(head.due_at)

@@ -31,6 +31,8 @@ TABLE_ID = re.compile(r"[a-z0-9-]{1,36}")
 COMMAND_ID = re.compile(r"[\x21-\x7e]{1,64}")
 PERSON = re.compile(r"[\x21-\x7e]{1,64}")
 EDITION = re.compile(r"[\x21-\x7e]{0,65}")
+SHOWN_PIN = re.compile(r"[0-9]{0,8}")
+NEW_PIN = re.compile(r"(?:[0-9]{4,8})?")
 TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 LONGEST_NAME = 40
 LONGEST_WAIT_S = 60.0
@@ -100,6 +102,20 @@ def shown_name(text: str) -> str:
     """A name as it is shown at a table. Raises ``Failure``."""
     if not 1 <= len(text) <= LONGEST_NAME or not text.isprintable() or text.isspace():
         raise bad("A name is 1 to 40 printable characters.")
+    return text
+
+
+def shown_pin(text: str) -> str:
+    """A PIN as somebody shows it who wants in; "" for none. Raises ``Failure``."""
+    if not SHOWN_PIN.fullmatch(text):
+        raise bad("A PIN has at most 8 digits.")
+    return text
+
+
+def new_pin(text: str) -> str:
+    """A PIN that is to be set; "" for none. Raises ``Failure``."""
+    if not NEW_PIN.fullmatch(text):
+        raise bad("A PIN has 4 to 8 digits.")
     return text
 
 

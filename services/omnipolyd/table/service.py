@@ -13,6 +13,13 @@ from .accounts import servicer as accounts
 from .accounts.servicer import AccountServicer
 from .accounts.store import AccountStore
 from .catalogue import Catalogue
+from .chat import servicer as chat
+from .chat.servicer import ChatServicer
+from .chat.store import ChatStore
+from .doors.handling import Doors
+from .doors.keeping import Keeping
+from .doors.pins import Hasher
+from .doors.store import DoorStore
 from .freshness import Freshness
 from .loading import Loader
 from .log import Log
@@ -27,6 +34,7 @@ from .tables import Tables
 
 if TYPE_CHECKING:
     from omnipoly.runtime.app import App
+    from omnipoly.runtime.database import Database
 
     from .config import TableSettings
 
@@ -76,12 +84,18 @@ class TableService(Service):
         app.tasks.spawn("freshness", freshness.run)
         app.tasks.spawn("heartbeat", outages.run)
         app.tasks.spawn("evict", self.tables.evict)
-        servicer = TableServicer(self.tables, catalogue, opener, Reader(store), dev=settings.dev)
+        doors = _doors(self.tables, database, publisher)
+        servicer = TableServicer(self.tables, catalogue, opener, Reader(store), doors, dev=settings.dev)
+        chat_lines = ChatServicer(ChatStore(database), doors, publisher, per_second=settings.chat_lines_per_second)
         persons = AccountServicer(AccountStore(database), app.bus, admins=settings.admin_persons)
         app.tasks.spawn("sweep-accounts", persons.sweep)
-        app.serve_link({**servicer.methods(), **unary.links(accounts.SERVICE, persons.methods())})
+        beside = {accounts.SERVICE: persons.methods(), chat.SERVICE: chat_lines.methods()}
+        links = servicer.methods()
         app.serve_generic(servicer.handler(), TableServicer.SERVICE)
-        app.serve_generic(unary.handler(accounts.SERVICE, persons.methods()), accounts.SERVICE)
+        for name, methods in beside.items():
+            links.update(unary.links(name, methods))
+            app.serve_generic(unary.handler(name, methods), name)
+        app.serve_link(links)
 
     async def drain(self) -> None:
         """Let every command that came be answered."""
@@ -92,3 +106,8 @@ class TableService(Service):
         """End what the drain was too short for."""
         if self.tables is not None:
             await self.tables.close()
+
+
+def _doors(tables: Tables, database: Database, publisher: Publisher) -> Doors:
+    store, hasher = DoorStore(database), Hasher()
+    return Doors(tables, store, Keeping(tables, store, hasher), hasher, publisher)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from omnipoly.rules.state import State
 
     from .catalogue import Catalogue
+    from .doors.handling import Doors
     from .opening import Opener
     from .reading import Reader
     from .tables import Tables
@@ -39,7 +40,7 @@ Reply = bytes | Awaitable[bytes]
 Handler = Callable[[bytes, float, str], Reply]
 """Answers a request's bytes; told how long its caller waits, in seconds, and the trace it belongs to."""
 
-NOT_PRIVATE = "Private tables cannot be opened here."
+NOT_PRIVATE = "A table is made private by its PIN alone."
 EARLY_MS = 1000
 """A wake-up that is no more than this early is waited for."""
 LONGEST_RETRY_S = 86_400.0
@@ -48,6 +49,8 @@ PLATFORMS = (act.Connect, act.Disconnect, act.MoveClocks, act.Advance)
 """Actions that nobody sends as their own."""
 ADMINS = (act.CloseTable, act.Remove)
 """Actions that an admin plays as one."""
+SITS = (act.Join, act.TakeSeat)
+"""Actions that the door is looked at for."""
 
 
 class TableServicer:
@@ -55,22 +58,26 @@ class TableServicer:
 
     SERVICE = pb.DESCRIPTOR.services_by_name["TableService"].full_name
 
-    def __init__(self, tables: Tables, catalogue: Catalogue, opener: Opener, reader: Reader, *, dev: bool) -> None:
+    def __init__(
+        self, tables: Tables, catalogue: Catalogue, opener: Opener, reader: Reader, doors: Doors, *, dev: bool
+    ) -> None:
         self._tables = tables
         self._catalogue = catalogue
         self._opener = opener
+        self._reader = reader
+        self._doors = doors
         self._dev = dev
         self._handlers: dict[str, Handler] = {
             "Open": self._open,
             "Act": self._act,
             "Read": self._read,
-            "Admit": self._admit,
             "Legal": self._legal,
             "Wake": self._wake,
             "Report": self._report,
             "SetUp": self._set_up,
             "Advance": self._advance,
             **reader.handlers(),
+            **doors.handlers(),
         }
 
     def methods(self) -> dict[str, Callable[[bytes, Call], Reply]]:
@@ -99,7 +106,7 @@ class TableServicer:
 
     async def _open(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
         request = requests.parse(pb.OpenRequest, body)
-        if request.pin or request.options.private:
+        if request.options.private and not request.pin:
             raise failure(Code.BAD_OPTION, NOT_PRIVATE)
         if request.dev and not self._dev:
             raise requests.bad("Tables of that kind are opened under --dev only.")
@@ -111,16 +118,18 @@ class TableServicer:
         content = pb.OpenRequest(
             edition=request.edition, options=request.options, unseated=request.unseated, dev=request.dev
         )
+        pin, for_digest = await self._doors.new_pin(requests.new_pin(request.pin), f"open {person} {command_id}")
         opening = Opening(
             self._catalogue.by_name(request.edition),
             options,
             person,
             name,
             command_id,
-            content.SerializeToString(deterministic=True),
+            content.SerializeToString(deterministic=True) + for_digest,
             seated=not request.unseated,
             dev=request.dev,
             traceparent=requests.traceparent(request.traceparent or traceparent),
+            pin=pin,
         )
         table, answer = await self._opener.open(opening, deadline)
         return pb.OpenResponse(
@@ -133,7 +142,7 @@ class TableServicer:
         action = requests.action(request.action)
         if isinstance(action, PLATFORMS):
             raise requests.bad("That is not for anybody to send.")
-        if isinstance(action, act.SetOptions) and action.private:
+        if isinstance(action, act.SetOptions) and action.private is not None:
             raise failure(Code.BAD_OPTION, NOT_PRIVATE)
         identity = request.identity
         if identity.admin and isinstance(action, ADMINS):
@@ -155,7 +164,19 @@ class TableServicer:
             script=requests.script(request),
             traceparent=requests.traceparent(request.traceparent or traceparent),
         )
+        if isinstance(action, SITS) and not identity.admin:
+            return self._sit(table_id, command, requests.shown_pin(request.pin))
         return self._tables.submit(table_id, command)
+
+    async def _sit(self, table_id: str, command: Act, pin: str) -> bytes:
+        """For who is let in, by the PIN where there is one (TUB-PRIVATE)."""
+        try:
+            await self._doors.keeping.may_sit(table_id, command.actor, pin, command.deadline)
+        except Failure:
+            # what was accepted once is answered again, however the door stands now
+            if not await self._reader.knows(table_id, command.actor, command.command_id, command.deadline):
+                raise
+        return await self._tables.submit(table_id, command)
 
     async def _wake(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
         request = requests.parse(pb.WakeRequest, body)
@@ -242,20 +263,6 @@ class TableServicer:
             return response.SerializeToString()
 
         return self._look(request.table, waits_s, see, at_least=request.at_least)
-
-    def _admit(self, body: bytes, waits_s: float, traceparent: str) -> Reply:
-        request = requests.parse(pb.AdmitRequest, body)
-        person = requests.person(request.identity)
-        if request.purpose not in (pb.AdmitRequest.PURPOSE_FOLLOW, pb.AdmitRequest.PURPOSE_SIT):
-            raise requests.bad("Say what the person wants to be let in for.")
-
-        def see(s: State, answer: Answer) -> bytes:
-            seat = s.holder.index(person) if person in s.holder else -1
-            return pb.AdmitResponse(
-                seat=seat, host=person == s.host, may_chat=seat >= 0, version=answer.version
-            ).SerializeToString()
-
-        return self._look(request.table, waits_s, see)
 
     def _legal(self, body: bytes, waits_s: float, traceparent: str) -> Reply:
         request = requests.parse(pb.LegalRequest, body)

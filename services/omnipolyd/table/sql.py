@@ -55,7 +55,7 @@ WITH opened AS (
     INSERT INTO heads (
         table_id, version, epoch, status, due_at, edition, digest, opener, opened_at, host, persons, free_seats, summary
     )
-    SELECT $1, 1, $2, $3, $4, $5, $6, $7, $8, $7, $9, true, $10
+    SELECT $1, 1, $2, $3, $4, $5, $6, $7, $8, $7, $9, $18, $10
     WHERE (SELECT count(*) FROM heads WHERE opener = $7 AND status = ANY ($16::smallint[])) < $17
     ON CONFLICT (table_id) DO NOTHING
     RETURNING table_id
@@ -104,7 +104,11 @@ COMMITS = "SELECT body FROM commits WHERE table_id = $1 AND version > $2 ORDER B
 KEPT_EDITION = "SELECT e.edition, e.digest, e.body FROM heads h JOIN editions e USING (digest) WHERE h.table_id = $1"
 
 VERSIONS = "SELECT table_id, version, epoch FROM heads WHERE table_id = ANY ($1::text[])"
-HEADS = "SELECT table_id, version, epoch, status, due_at FROM heads WHERE table_id = ANY ($1::text[])"
+HEADS = """
+SELECT h.table_id, h.version, h.epoch, h.status, h.due_at, coalesce(d.revision, 0), coalesce(c.last, 0)
+FROM heads h LEFT JOIN doors d USING (table_id) LEFT JOIN chats c USING (table_id)
+WHERE h.table_id = ANY ($1::text[])
+"""
 HEADS_DUE = """
 SELECT table_id, version, epoch, status, due_at FROM heads
 WHERE due_at IS NOT NULL AND ($1::timestamptz IS NULL OR due_at < $1) AND (due_at, table_id) > ($2, $3)

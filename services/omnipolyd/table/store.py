@@ -59,6 +59,9 @@ class Head(NamedTuple):
     epoch: int
     status: int
     due_at: datetime | None
+    door: int = 0
+    """The revision of its door, and its chat's last line: read by ``heads`` alone."""
+    chat: int = 0
 
 
 class LoadedCommit(NamedTuple):
@@ -132,8 +135,9 @@ class Store(Statements):
         persons: list[str],
         open_statuses: Sequence[int],
         most_open: int,
+        beside: Beside | None = None,
     ) -> bool:
-        """Insert a table's head, secret and first commit.
+        """Insert a table's head, secret, first commit and the rows that belong to it.
 
         False when its id is there already, or its opener has ``most_open`` tables in ``open_statuses``.
         """
@@ -159,7 +163,10 @@ class Store(Statements):
                 entry.body,
                 list(open_statuses),
                 most_open,
+                entry.free_seats,
             )
+            if opened is not None and beside is not None:
+                await beside(connection)
         return opened is not None
 
     async def note_presence(self, table_id: str, version: int, epoch: int, revision: int) -> bool:

@@ -15,7 +15,7 @@ from omnipoly.runtime.app import App
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.link import Link
 from omnipoly.wire import actions, commits, views
-from omnipoly.wire.gen.table.v1 import identity_pb2
+from omnipoly.wire.gen.table.v1 import chat_pb2, identity_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
 
 SERVICE = "/omnipoly.table.v1.TableService/"
@@ -45,6 +45,11 @@ class Caller:
     async def call(self, method: str, request: Message, timeout_s: float = 20) -> Any:
         body = await self.link.call(SERVICE + method, request.SerializeToString(), timeout_s)
         return getattr(pb, f"{method}Response").FromString(body)
+
+    async def chat(self, method: str, request: Message) -> Any:
+        """A call of the chat's methods."""
+        body = await self.link.call(f"/omnipoly.table.v1.ChatService/{method}", request.SerializeToString(), 20)
+        return getattr(chat_pb2, f"{method}Response").FromString(body)
 
     async def open(self, person: str = "guest:ann", *, command_id: str = "", **options: Any) -> str:
         request = pb.OpenRequest(

@@ -238,6 +238,7 @@ async def test_amounts(caller: Caller, table: str, game: Game, amount: int) -> N
             act.SetOptions(start_cash=amount),
             act.SetOptions(entry_fee=amount or -5),
             act.SetOptions(private=True),
+            act.SetOptions(private=False),
         ):
             assert (await caller.refused(lobby, ANN, options)).reason == "bad_option"
 
