@@ -55,7 +55,7 @@ WITH opened AS (
     INSERT INTO heads (
         table_id, version, epoch, status, due_at, edition, digest, opener, opened_at, host, persons, free_seats, summary
     )
-    SELECT $1, 1, $2, $3, $4, $5, $6, $7, $8, $7, $9, $18, $10
+    SELECT $1, 1, $2, $3, $4, $5, $6, $7, $8, $7, $9, coalesce($18, true), $10
     WHERE (SELECT count(*) FROM heads WHERE opener = $7 AND status = ANY ($16::smallint[])) < $17
     ON CONFLICT (table_id) DO NOTHING
     RETURNING table_id
