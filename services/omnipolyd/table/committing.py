@@ -13,6 +13,8 @@ from omnipoly.wire import commits
 
 from . import summaries
 from .doors.store import move
+from .ledger import moving
+from .results import making
 from .store import Entry
 from .table import platform_due_ms
 
@@ -69,6 +71,9 @@ def entry_of(
     )
     if before.phases[-1] is LOBBY and any(type(event) is SeatFreed for event in draft.events):
         entry.beside = partial(move, table_id=entry.table_id)  # who got up may be no viewer
+    if s.ended and not before.ended:
+        entry.ended = making.ended(s, version)
+    entry.beside = moving.moved_by(draft.events, s) or entry.beside  # what moves credits moves no door
     if summaries.changed(before, draft.events):
         entry.summary = summaries.summary(s, table.opened_at)
         entry.host = s.host

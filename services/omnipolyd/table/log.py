@@ -1,5 +1,8 @@
 """The group commit: everything that waits goes into the log with one statement, the next the moment it returns.
 
+A commit that has rows of its own beside it (credits, a door) is a transaction of its own, which waits for nobody in the
+group and has nobody of it wait.
+
 An append that ends in anything but an answer is unknown, not failed: whoever waits for it has to look it up. A batch
 that the server refuses for another reason is tried again row by row, so that one bad row hurts one table.
 """
@@ -16,6 +19,7 @@ from prometheus_client import Counter, Histogram
 
 from omnipoly.runtime import logging
 from omnipoly.runtime.database import FAULTS, outcome_unknown
+from omnipoly.runtime.failures import Failure
 
 if TYPE_CHECKING:
     from omnipoly.runtime.database import Database
@@ -48,11 +52,16 @@ class Outcome(enum.Enum):
     """The actor's command id is in the log already: look the command up."""
     REFUSED = "refused"
     """The server did not take this row."""
+    DENIED = "denied"
+    """What belongs beside it says no, and nothing was written: the entry's ``denied`` says why."""
 
 
 _NOT_NOW = (asyncpg.InsufficientResourcesError, asyncpg.ReadOnlySQLTransactionError)
 """The server took nothing, of any table: a full disk, a server that only reads since it became a standby. The commands
 wait as they do for one that is away."""
+
+ALONE = 3
+"""Commits with rows of their own that are written at once: the others' connections are not to be used up."""
 
 Done = Callable[[Outcome], None]
 
@@ -68,8 +77,12 @@ class Log:
         self._batch = batch
         self._waiting: list[tuple[Entry, Done]] = []
         self._wake = asyncio.Event()
+        self._pending = 0
+        """Entries without an outcome."""
         self._idle = asyncio.Event()
         self._idle.set()
+        self._gate = asyncio.Semaphore(ALONE)
+        self._alone: set[asyncio.Task[None]] = set()
 
     @property
     def waiting(self) -> int:
@@ -78,8 +91,14 @@ class Log:
 
     def append(self, entry: Entry, done: Done) -> None:
         """Hand an entry over; at most one of a table at a time."""
-        self._waiting.append((entry, done))
+        self._pending += 1
         self._idle.clear()
+        if entry.beside is not None:
+            task = asyncio.get_running_loop().create_task(self._write_alone(entry, done))
+            self._alone.add(task)
+            task.add_done_callback(self._alone.discard)
+            return
+        self._waiting.append((entry, done))
         self._wake.set()
 
     async def drained(self) -> None:
@@ -90,7 +109,6 @@ class Log:
         """Write until cancelled; a statement on its way is finished first."""
         while True:
             if not self._waiting:
-                self._idle.set()
                 self._wake.clear()
                 await self._wake.wait()
             batch, self._waiting = self._waiting[: self._batch], self._waiting[self._batch :]
@@ -104,18 +122,32 @@ class Log:
 
     async def _write(self, batch: list[tuple[Entry, Done]]) -> None:
         batch.sort(key=_table_id)
-        together = [entry for entry, _ in batch if entry.beside is None]
-        outcomes = await self._outcomes(together) if together else {}
-        for entry, _ in batch:
-            if entry.beside is not None:  # a transaction of its own
-                outcomes.update(await self._outcomes([entry]))
+        outcomes = await self._outcomes([entry for entry, _ in batch])
         for entry, done in batch:
-            outcome = outcomes[entry.table_id]
-            _COUNTED[outcome].inc()
-            try:
-                done(outcome)
-            except Exception as error:  # one table's fault is not the others'
-                log.exception("commit_callback_failed", table=entry.table_id, error=repr(error))
+            self._tell(entry, done, outcomes[entry.table_id])
+
+    async def _write_alone(self, entry: Entry, done: Done) -> None:
+        outcome = Outcome.UNKNOWN  # for one that is cut short
+        try:
+            async with self._gate:
+                outcome = (await self._outcomes([entry]))[entry.table_id]
+        except Failure as failure:
+            entry.denied, outcome = failure, Outcome.DENIED
+        except Exception as error:  # the transaction was rolled back
+            log.exception("append_refused", table=entry.table_id, version=entry.version, error=repr(error))
+            outcome = Outcome.REFUSED
+        finally:
+            self._tell(entry, done, outcome)
+
+    def _tell(self, entry: Entry, done: Done, outcome: Outcome) -> None:
+        _COUNTED[outcome].inc()
+        try:
+            done(outcome)
+        except Exception as error:  # one table's fault is not the others'
+            log.exception("commit_callback_failed", table=entry.table_id, error=repr(error))
+        self._pending -= 1
+        if not self._pending:
+            self._idle.set()
 
     async def _outcomes(self, entries: list[Entry]) -> dict[str, Outcome]:
         BATCH.observe(len(entries))
@@ -126,12 +158,8 @@ class Log:
                 current = [entry for entry in entries if entry.epoch == epoch]
                 outcomes = {entry.table_id: Outcome.BEHIND for entry in entries}
                 if current:
-                    beside = current[0].beside
                     with SECONDS.time():
-                        if beside is None:
-                            moved = await self._store.append(connection, current)
-                        else:
-                            moved = await self._store.append_with(connection, current[0], beside)
+                        moved = await self._store.append(connection, current)
                     for table_id in moved:
                         outcomes[table_id] = Outcome.MOVED
                 return outcomes

@@ -283,6 +283,10 @@ class Player:
             if outcome is Outcome.MOVED:
                 self._moved(table, command, decided, entry)
                 return
+            if outcome is Outcome.DENIED and entry.denied is not None:
+                # as the last version of the log: it would have been moved on, and was not
+                self._end(table, command, entry.denied)
+                return
             table.forget()
             if outcome is Outcome.REFUSED:
                 self._end(table, command, _internal(table, command, RuntimeError("the log does not take this commit")))

@@ -10,17 +10,21 @@ import asyncpg  # type: ignore[import-untyped]
 import msgspec
 
 from . import sql
+from .results import store as results
 from .statements import ANSWER_S, PULSE_S, Statements, answered
 
 if TYPE_CHECKING:
     from omnipoly.runtime.database import Connection, Record
+    from omnipoly.runtime.failures import Failure
+
+    from .results.making import Ended
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 Beside = Callable[[Any], Awaitable[None]]
-"""Writes rows on a connection, in the transaction of their commit."""
+"""Writes rows on a connection, in the transaction of their commit; a ``Failure`` that it raises refuses the commit."""
 
 
 class Entry(msgspec.Struct):
@@ -49,6 +53,14 @@ class Entry(msgspec.Struct):
     """Whether lists show the table; ``None``: as it was."""
     beside: Beside | None = None
     """Rows that belong to this commit: written with it, or not at all."""
+    ended: Ended | None = None
+    """The result of the game that ends with this commit."""
+    denied: Failure | None = None
+    """Why ``beside`` refused it."""
+
+
+_COLUMNS = Entry.__struct_fields__.index("beside")
+"""Attributes that are columns of the append."""
 
 
 class Head(NamedTuple):
@@ -105,24 +117,33 @@ class Store(Statements):
     # --- writing ------------------------------------------------------------------------------------------------------
 
     async def append(self, connection: Connection, entries: Sequence[Entry]) -> set[str]:
-        """Move heads and insert commits in one statement; the ids of the tables that moved. Sorted by the caller."""
+        """Move heads and insert commits in one statement; the ids of the tables that moved. Sorted by the caller.
+
+        What belongs to some of them (results of games that end, rows beside) is written in one transaction with all.
+        Raises whatever ``beside`` raises, and has written nothing then.
+        """
+        if all(entry.ended is None and entry.beside is None for entry in entries):
+            return await self._append(connection, entries)
+        async with connection.transaction():
+            moved = await self._append(connection, entries)
+            with answered(connection, ANSWER_S):
+                games = [(one.table_id, one.ended) for one in entries if one.ended and one.table_id in moved]
+                if games:
+                    await results.keep(connection, games)
+                for entry in entries:
+                    if entry.beside is not None and entry.table_id in moved:
+                        await entry.beside(connection)
+        return moved
+
+    async def _append(self, connection: Connection, entries: Sequence[Entry]) -> set[str]:
         columns: list[list[Any]] = [list(column) for column in zip(*map(msgspec.structs.astuple, entries), strict=True)]
         with answered(connection, ANSWER_S):
             try:
-                rows = await connection.fetch(sql.APPEND, *columns[:-1])
+                rows = await connection.fetch(sql.APPEND, *columns[:_COLUMNS])
             except asyncpg.ReadOnlySQLTransactionError:
                 connection.terminate()  # of a server that has become a standby: the next one is the primary's
                 raise
         return {row[0] for row in rows}
-
-    async def append_with(self, connection: Connection, entry: Entry, beside: Beside) -> set[str]:
-        """The same for one commit and the rows that belong to it, in one transaction."""
-        async with connection.transaction():
-            moved = await self.append(connection, [entry])
-            if moved:
-                with answered(connection, ANSWER_S):
-                    await beside(connection)
-        return moved
 
     async def open(
         self,
