@@ -34,6 +34,8 @@ _QUIET = {
     "alembic": stdlib.WARNING,
     "asyncio": stdlib.WARNING,
     "asyncpg": stdlib.ERROR,
+    "httpcore": stdlib.WARNING,
+    "httpx": stdlib.WARNING,
     "nats": stdlib.ERROR,
     "sqlalchemy": stdlib.WARNING,
 }

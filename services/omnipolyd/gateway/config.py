@@ -29,7 +29,30 @@ class GatewaySettings(ServiceSettings):
         " are taken; empty: a new one at each start",
     )
     session_key_file: str = Field("", description="file with such secrets, one a line, in place of session_key")
-    session_s: float = Field(43_200, ge=1, le=31_536_000, description="how long a session lives, seconds")
+    access_s: float = Field(600, ge=1, le=3600, description="how long an access token lives, seconds")
+    session_s: float = Field(
+        2_592_000, ge=1, le=31_536_000, description="how long a session lives that is not renewed, seconds"
+    )
+    guest_session_s: float = Field(172_800, ge=1, le=31_536_000, description="likewise a guest's")
+    revocations_every_s: float = Field(
+        2, gt=0, le=5, description="how often ended sessions and bans are asked for, beside what is heard on the bus"
+    )
+
+    guests: bool = Field(True, description="take guests, who sign in without an account")
+    oidc: SecretStr = Field(
+        SecretStr(""), description="OpenID Connect issuers, a list in JSON; see docs/sign-in.md; empty: none"
+    )
+    oidc_file: str = Field("", description="file with such a list, in place of oidc")
+    oidc_keys_every_s: float = Field(
+        30, ge=0, le=3600, description="least time between two fetches of an issuer's keys because one is not known"
+    )
+    sign_ins_per_second: float = Field(20, gt=0, le=1_000_000, description="sign-ins and renewals from one address")
+    sign_ins_burst: int = Field(200, ge=1, le=1_000_000, description="sign-ins from one address at once, after a rest")
+    client_address_header: str = Field(
+        "",
+        description="metadata in which a proxy that clients cannot go round says where they are, x-forwarded-for: its"
+        " last address counts; empty: where the connection is from",
+    )
 
     commands_per_second: float = Field(20, gt=0, le=1_000_000, description="commands of one person a second")
     commands_burst: int = Field(40, ge=1, le=1_000_000, description="commands of one person at once, after a rest")

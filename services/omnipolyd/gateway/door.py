@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from omnipoly.runtime.app import App
 
     from .limits import Limits
+    from .revocations import Revocations
     from .tokens import Keys
 
 Unary = Callable[[Any, Caller, float], Awaitable[bytes | Message]]
@@ -37,9 +38,12 @@ Context = Any  # grpc.aio's own, or what the interceptors put in its place
 class Door:
     """Makes handlers for gRPC."""
 
-    def __init__(self, keys: Keys, limits: Limits) -> None:
+    def __init__(self, keys: Keys, revocations: Revocations, limits: Limits, *, address_header: str = "") -> None:
+        """address_header: metadata in which a trusted proxy says where a client is."""
         self._keys = keys
+        self._revocations = revocations
         self._limits = limits
+        self._address_header = address_header.lower()
 
     def serve(self, app: App, service: str, methods: Mapping[str, grpc.RpcMethodHandler[Any, Any]]) -> None:
         """Registers the methods of a service, by its full name."""
@@ -49,17 +53,19 @@ class Door:
         """A call of somebody with a session; counts as a command."""
 
         async def call(data: bytes, context: Context) -> bytes:
-            caller = self.caller(context)
+            caller = await self.caller(context)
             self._limits.command(caller)
             answer = await handler(checks.parse(kind, data), caller, _timeout_s(context))
             return answer if isinstance(answer, bytes) else answer.SerializeToString()
 
         return grpc.unary_unary_rpc_method_handler(call)
 
-    def open(self, kind: type[Message], handler: Open) -> grpc.RpcMethodHandler[Any, Any]:
-        """A call that needs no session."""
+    def open(self, kind: type[Message], handler: Open, *, sign_in: bool = True) -> grpc.RpcMethodHandler[Any, Any]:
+        """A call that needs no session. sign_in: counts as one from its address."""
 
         async def call(data: bytes, context: Context) -> bytes:
+            if sign_in:
+                self._limits.sign_in(self._address(context))
             return (await handler(checks.parse(kind, data))).SerializeToString()
 
         return grpc.unary_unary_rpc_method_handler(call)
@@ -68,7 +74,7 @@ class Door:
         """A two-way stream of bytes; counts as a stream."""
 
         async def call(_requests: object, context: Context) -> None:
-            caller = self.caller(context)
+            caller = await self.caller(context)
             self._limits.open_stream(caller)
             try:
                 await handler(caller, context)
@@ -81,7 +87,7 @@ class Door:
         """A stream of bytes that a request opens; counts as a stream and as a command."""
 
         async def call(data: bytes, context: Context) -> None:
-            caller = self.caller(context)
+            caller = await self.caller(context)
             self._limits.command(caller)
             self._limits.open_stream(caller)
             try:
@@ -91,14 +97,30 @@ class Door:
 
         return grpc.unary_stream_rpc_method_handler(call)
 
-    def caller(self, context: Context) -> Caller:
-        """Who calls. Raises ``Failure`` UNAUTHENTICATED."""
+    async def caller(self, context: Context) -> Caller:
+        """Who calls. Raises ``Failure`` UNAUTHENTICATED, PERMISSION_DENIED for who is banned."""
+        if not self._revocations.known:
+            await self._revocations.wait_known()
         for key, value in context.invocation_metadata() or ():
             if key == "authorization" and isinstance(value, str):
                 scheme, _, token = value.partition(" ")
                 if scheme.lower() == "bearer":
-                    return Caller(self._keys.verify(token.strip()))
+                    return self.known(token.strip())
         raise tokens.sign_in_required()
+
+    def known(self, token: str) -> Caller:
+        """Whose access token that is. Raises ``Failure`` for one that does not hold, or was revoked."""
+        claims = self._keys.verify(token)
+        self._revocations.check(claims)
+        return Caller(claims)
+
+    def _address(self, context: Context) -> str:
+        """Where a client is, without its port."""
+        if self._address_header:
+            given = [value for key, value in context.invocation_metadata() or () if key == self._address_header]
+            if given and isinstance(given[-1], str):
+                return given[-1].rpartition(",")[2].strip()[:64]
+        return str(context.peer()).rpartition(":")[0]
 
 
 def uncounted(context: Context) -> Any:

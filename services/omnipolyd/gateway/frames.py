@@ -10,7 +10,7 @@ from omnipoly.wire.gen.game.v1 import commit_pb2
 
 COMMIT, SNAPSHOT, PROGRESS, RECONNECT, LEFT = 1, 2, 3, 5, 6
 """Kinds that PlayResponse and WatchResponse share, by field number."""
-PROMPT, ACCEPTED, REFUSED, LEGAL = 10, 11, 12, 13
+PROMPT, ACCEPTED, REFUSED, LEGAL, RENEWED = 10, 11, 12, 13, 14
 """Kinds of PlayResponse alone."""
 
 _TABLE_TAG, _VERSION_TAG, _EPOCH_TAG = 0x0A, 0x10, 0x18

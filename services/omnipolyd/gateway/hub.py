@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from google.protobuf import duration_pb2
@@ -12,7 +13,7 @@ from omnipoly.rules.codes import Code
 from omnipoly.runtime import failures, refusals
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 
-from . import frames
+from . import frames, revocations
 
 if TYPE_CHECKING:
     from omnipoly.runtime.failures import Failure
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from .limits import Limits
     from .presence import Presence
     from .records import Records
+    from .revocations import Revocations
     from .rooms import Rooms
     from .streams import Stream
-    from .tokens import Keys
     from .upstream import Upstream
 
 
@@ -46,7 +47,8 @@ class Hub:
     def __init__(
         self,
         settings: GatewaySettings,
-        keys: Keys,
+        revoked: Revocations,
+        known: Callable[[str], Caller],
         limits: Limits,
         catalogue: Catalogue,
         records: Records,
@@ -55,7 +57,9 @@ class Hub:
         presence: Presence,
     ) -> None:
         self.settings = settings
-        self.keys = keys
+        self.revoked = revoked
+        self.known = known
+        """Whose access token that is. Raises ``Failure``."""
         self.limits = limits
         self.catalogue = catalogue
         self.records = records
@@ -104,6 +108,14 @@ class Hub:
         self.streams.discard(stream)
         if not self.streams:
             self._streams_gone.set()
+
+    def end_revoked(self) -> None:
+        """Ends the streams of sessions that are not good any more."""
+        for stream in tuple(self.streams):
+            failure = self.revoked.verdict(stream.caller.claims)
+            if failure is not None:
+                revocations.ENDED.inc()
+                stream.outlet.end(failure)
 
     async def drain(self) -> None:
         """Sends every stream elsewhere, spread over a while, and returns when all have ended."""

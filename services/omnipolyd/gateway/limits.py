@@ -33,7 +33,7 @@ FORGET_S = 60.0
 
 
 class _Person:
-    """What is counted of a person."""
+    """What is counted of a person, or of an address that somebody signs in from."""
 
     __slots__ = ("at", "streams", "tokens")
 
@@ -58,20 +58,28 @@ class Limits:
         """Counts a command. Raises ``Failure`` ``rate_limited`` with the time until the next one."""
         if caller.bots:
             return
+        self._take(caller.person, self._rate, self._burst)
+
+    def sign_in(self, address: str) -> None:
+        """Counts a sign-in or a renewal from an address. Raises ``Failure`` likewise."""
+        settings = self._settings
+        self._take(f"at {address}", settings.sign_ins_per_second, float(settings.sign_ins_burst))
+
+    def _take(self, key: str, rate: float, burst: float) -> None:
         now = self._loop.time()
-        person = self._person(caller.person, now)
-        tokens = min(self._burst, person.tokens + (now - person.at) * self._rate)
+        person = self._person(key, now, burst)
+        tokens = min(burst, person.tokens + (now - person.at) * rate)
         person.at = now
         if tokens < 1:
             person.tokens = tokens
-            raise refusals.failure(Code.RATE_LIMITED, retry_after_s=(1 - tokens) / self._rate)
+            raise refusals.failure(Code.RATE_LIMITED, retry_after_s=(1 - tokens) / rate)
         person.tokens = tokens - 1
 
     def open_stream(self, caller: Caller) -> None:
         """Counts a stream; each is to be given back with ``close_stream``. Raises ``Failure`` ``rate_limited``."""
         if caller.bots:
             return
-        person = self._person(caller.person, self._loop.time())
+        person = self._person(caller.person, self._loop.time(), self._burst)
         if person.streams >= self._settings.streams_per_identity:
             raise refusals.failure(
                 Code.RATE_LIMITED,
@@ -86,17 +94,18 @@ class Limits:
         if person is not None and person.streams:
             person.streams -= 1
 
-    def _person(self, key: str, now: float) -> _Person:
+    def _person(self, key: str, now: float, burst: float) -> _Person:
         person = self._persons.get(key)
         if person is None:
             if now - self._swept > FORGET_S:
                 self._sweep(now)
-            person = self._persons[key] = _Person(self._burst, now)
+            person = self._persons[key] = _Person(burst, now)
         return person
 
     def _sweep(self, now: float) -> None:
         self._swept = now
-        full_s = max(FORGET_S, self._burst / self._rate)
+        settings = self._settings
+        full_s = max(FORGET_S, self._burst / self._rate, settings.sign_ins_burst / settings.sign_ins_per_second)
         for key in [key for key, one in self._persons.items() if not one.streams and now - one.at > full_s]:
             del self._persons[key]
 

@@ -59,7 +59,7 @@ class PlayStream(Stream):
             self._hub.limits.command(self.caller)
             getattr(self, f"_{kind}")(body, len(data))
         except Failure as failure:
-            self.refuse(getattr(body, "command_id", "")[:64], body.table[:36], failure)
+            self.refuse(getattr(body, "command_id", "")[:64], getattr(body, "table", "")[:36], failure)
 
     # --- Acting
 
@@ -152,6 +152,13 @@ class PlayStream(Stream):
         if follower is not None:
             self.unfollow(follower)
         self.outlet.answer(left(request.table, stream_pb2.Left.REASON_UNFOLLOWED))
+
+    def _renew(self, request: play_pb2.Renew, _size_bytes: int) -> None:
+        caller = self._hub.known(request.access_token)
+        self.renew(caller)
+        renewed = play_pb2.Renewed()
+        renewed.expires.FromSeconds(round(caller.claims.expires_s))
+        self.outlet.answer(frames.field(frames.RENEWED, renewed.SerializeToString()))
 
     def _ask_legal(self, request: play_pb2.AskLegal, _size_bytes: int) -> None:
         checks.table(request.table)

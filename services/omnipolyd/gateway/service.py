@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, ClassVar
 from omnipoly.runtime.app import Service
 from omnipoly.runtime.table_client import TableClient
 
-from . import servicer_dev, servicer_lobby, servicer_play, servicer_sessions, servicer_watch
+from . import revocations, servicer_dev, servicer_lobby, servicer_play, servicer_sessions, servicer_watch
+from .accounts import Accounts
 from .catalogue import Catalogue
 from .door import Door
 from .hub import Hub
 from .limits import Limits
+from .oidc import issuers
+from .oidc.signing_in import SigningIn
 from .presence import Presence
 from .records import Records
+from .revocations import Revocations
 from .rooms import Rooms
+from .sessions import Sessions
 from .tokens import Keys
 from .upstream import Upstream
 
@@ -35,10 +40,12 @@ class GatewayService(Service):
         super().__init__(settings)
         self.settings: GatewaySettings = settings
         self.hub: Hub | None = None
+        self.signing_in: SigningIn | None = None
 
     async def start(self, app: App) -> None:
         settings, bus = self.settings, app.bus
-        tables = TableClient(await app.peers(settings.table_addr), key=app.instance)
+        table_peers = await app.peers(settings.table_addr)
+        tables = TableClient(table_peers, key=app.instance)
         others = {
             name: await app.peers(getattr(settings, f"{name}_addr"))
             for name in ("auction", "trade")
@@ -49,13 +56,25 @@ class GatewayService(Service):
         rooms = Rooms(upstream, bus, settings)
         presence = Presence(await app.peers(settings.presence_addr) if settings.configured("presence") else None)
         catalogue, records = Catalogue(settings.editions), Records(upstream)
-        self.hub = hub = Hub(settings, keys, limits, catalogue, records, upstream, rooms, presence)
+        accounts = Accounts(table_peers, key=app.instance)
+        revoked = Revocations(accounts, settings.revocations_every_s)
+        sessions = Sessions(accounts, keys, settings)
+        self.signing_in = signing_in = SigningIn(
+            issuers.of(settings), keys, sessions, keys_every_s=settings.oidc_keys_every_s
+        )
+        door = Door(keys, revoked, limits, address_header=settings.client_address_header)
+        self.hub = hub = Hub(settings, revoked, door.known, limits, catalogue, records, upstream, rooms, presence)
+        revoked.changed = hub.end_revoked
+        await bus.subscribe(revocations.SUBJECT, revoked.hear)
         bus.on_reconnect(rooms.look_now)
+        bus.on_reconnect(revoked.look_now)
         app.tasks.spawn("heads", rooms.watch_heads)
         app.tasks.spawn("presence", presence.report_changes)
+        app.tasks.spawn("session-keys", keys.watch)
+        app.tasks.spawn("revocations", revoked.watch)
 
-        door = Door(keys, limits)
-        door.serve(app, servicer_sessions.SERVICE, servicer_sessions.SessionsServicer(hub).methods(door))
+        signs_in = servicer_sessions.SessionsServicer(hub, sessions, signing_in)
+        door.serve(app, servicer_sessions.SERVICE, signs_in.methods(door))
         door.serve(app, servicer_lobby.SERVICE, servicer_lobby.LobbyServicer(hub).methods(door))
         door.serve(app, servicer_play.SERVICE, servicer_play.PlayServicer(hub).methods(door))
         door.serve(app, servicer_watch.SERVICE, servicer_watch.WatchServicer(hub).methods(door))
@@ -68,5 +87,7 @@ class GatewayService(Service):
             await self.hub.drain()
 
     async def stop(self) -> None:
+        if self.signing_in is not None:
+            await self.signing_in.close()
         if self.hub is not None:
             await self.hub.rooms.stop()

@@ -54,6 +54,7 @@ class Stream:
         self.tasks: set[asyncio.Task[None]] = set()
         """What is under way for this stream and will be answered: commands, tables being entered."""
         self._catching_up: asyncio.Task[None] | None = None
+        self._expiry: asyncio.TimerHandle | None = None
         self._how: presence_pb2.Status.ValueType = presence.BROKEN
 
     async def read(self) -> None:
@@ -66,9 +67,7 @@ class Stream:
         open_ = OPEN.labels(self.kind)
         open_.inc()
         outlet = self.outlet
-        expiry = self._loop.call_later(
-            max(0.0, self.caller.claims.expires_s - time.time()), outlet.end, tokens.expired()
-        )
+        self._expire()
         writing = outlet.write_all(door.uncounted(self._context).write, self.sent)
         writer = self._loop.create_task(writing, name="stream-writer")
         writer.add_done_callback(self._ended)
@@ -86,7 +85,8 @@ class Stream:
         except TimeoutError:
             raise failures.unavailable("The stream was too slow to be ended in order.") from None
         finally:
-            expiry.cancel()
+            if self._expiry is not None:
+                self._expiry.cancel()
             for follower in tuple(self.follows.values()):
                 self.unfollow(follower, self._how)
             pending = [task for task in (writer, reader, self._catching_up, *self.tasks) if task is not None]
@@ -95,6 +95,23 @@ class Stream:
             self._hub.closed(self)
             open_.dec()
             await asyncio.gather(*pending, return_exceptions=True)
+
+    def _expire(self) -> None:
+        """Ends the stream with its token."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        left_s = max(0.0, self.caller.claims.expires_s - time.time())
+        self._expiry = self._loop.call_later(left_s, self.outlet.end, tokens.expired())
+
+    def renew(self, caller: Caller) -> None:
+        """Goes on under another token of the same person. Raises ``Failure`` for anybody else's."""
+        mine = self.caller
+        if (caller.person, caller.guest, caller.bots) != (mine.person, mine.guest, mine.bots):
+            raise tokens.sign_in_required("This stream is another person's.")
+        self.caller = caller
+        for follower in self.follows.values():
+            follower.caller = caller
+        self._expire()
 
     def move(self, data: bytes) -> None:
         """Sends the client elsewhere and ends the stream once everything is written."""

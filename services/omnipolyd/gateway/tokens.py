@@ -1,12 +1,15 @@
-"""Sessions as signed tokens: who somebody is, until when, in a form that every gateway can check by itself.
+"""Access tokens: who somebody is, until when, in a form that every gateway can check by itself.
 
-A token is a JWT, HS256, whose header names the key it is signed with, so that keys can rotate: put the new secret
-first, drop the old one once its last session has ended.
+A token is a JWT, HS256, whose header names the key it is signed with, so that keys can rotate, and in a file without a
+restart: put the new secret last, then, when every gateway has it, first, and drop the old one when the last access
+token it signed has ended. Sessions go on: what renews them is not signed with these keys.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import hmac
 import math
 import secrets
 import time
@@ -15,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jwt
+from prometheus_client import Counter
 
 from omnipoly.rules.codes import Code
 from omnipoly.runtime import logging, refusals
@@ -30,6 +34,12 @@ ALGORITHM = "HS256"
 AUDIENCE = "omnipoly"
 LONGEST_TOKEN = 4096
 SHORTEST_SECRET = 32
+LOOK_S = 2.0
+"""How often a file of secrets is looked at."""
+
+TAKEN = Counter(
+    "omnipoly_gateway_tokens_total", "Access tokens taken, by the id of the key that signed them.", ("key",)
+)
 
 BOTS = "bots"
 """The role of the platform's own bots: they act as any bot, see every table, and are not slowed down."""
@@ -46,6 +56,10 @@ class Claims(NamedTuple):
     roles: tuple[str, ...]
     expires_s: float
     """When it ends: seconds since 1970 UTC."""
+    session: str = ""
+    """The session it belongs to, at most 64 characters; "": none, as a service signs for itself."""
+    stamp: int = 0
+    """Counts the changes of the person's roles."""
 
 
 class Keys:
@@ -53,12 +67,9 @@ class Keys:
 
     def __init__(self, secrets_: Sequence[str]) -> None:
         """``secrets_``: at least one, the first signs. Raises ``ConfigError`` for one that is too short."""
-        if not secrets_:
-            raise ConfigError("OMNIPOLY_SESSION_KEY names no secret")
-        if any(len(secret) < SHORTEST_SECRET for secret in secrets_):
-            raise ConfigError(f"OMNIPOLY_SESSION_KEY: each secret needs at least {SHORTEST_SECRET} characters")
-        self._keys = {_key_id(secret): secret for secret in secrets_}
-        self._signs = _key_id(secrets_[0])
+        self._file: Path | None = None
+        self._seen: tuple[int, int, int] | None = None
+        self._take(secrets_)
 
     @classmethod
     def of(cls, settings: GatewaySettings) -> Keys:
@@ -66,17 +77,48 @@ class Keys:
 
         Raises ``ConfigError``.
         """
-        given = [part.strip() for part in settings.session_key.get_secret_value().split(",")]
         if settings.session_key_file:
-            try:
-                given = Path(settings.session_key_file).read_text(encoding="utf-8").split()
-            except (OSError, ValueError) as error:
-                raise ConfigError(f"OMNIPOLY_SESSION_KEY_FILE cannot be read: {error}") from None
+            file = Path(settings.session_key_file)
+            seen = _stamp(file)
+            keys = cls(_read(file))
+            keys._file, keys._seen = file, seen
+            return keys
+        given = [part.strip() for part in settings.session_key.get_secret_value().split(",")]
         given = [secret for secret in given if secret]
-        if not given and not settings.session_key_file:
+        if not given:
             log.warning("session_key_made", remedy="set OMNIPOLY_SESSION_KEY: sessions end with this process")
             given = [new_secret()]
         return cls(given)
+
+    def _take(self, secrets_: Sequence[str]) -> None:
+        if not secrets_:
+            raise ConfigError("OMNIPOLY_SESSION_KEY names no secret")
+        if any(len(secret) < SHORTEST_SECRET for secret in secrets_):
+            raise ConfigError(f"OMNIPOLY_SESSION_KEY: each secret needs at least {SHORTEST_SECRET} characters")
+        self._keys = {_key_id(secret): secret for secret in secrets_}
+        self._taken = {key: TAKEN.labels(key) for key in self._keys}
+        self.signs = _key_id(secrets_[0])
+        """The id of the key that signs."""
+
+    async def watch(self) -> None:
+        """Reads the file anew whenever it changes, for ever; one that cannot be read changes nothing."""
+        while self._file is not None:
+            await asyncio.sleep(LOOK_S)
+            self.look()
+
+    def look(self) -> None:
+        """Reads the file anew if it has changed."""
+        file = self._file
+        if file is None or (seen := _stamp(file)) == self._seen:
+            return
+        try:
+            self._take(_read(file))
+        except ConfigError as error:
+            if seen is not None:  # a file that is being replaced is not there for a moment
+                log.error("session_keys_not_read", error=str(error))  # noqa: TRY400 - one line, no trace
+        else:
+            log.info("session_keys_read", keys=list(self._keys), signs=self.signs)
+        self._seen = seen
 
     def sign(self, claims: Claims) -> str:
         """The token that says so."""
@@ -91,7 +133,32 @@ class Keys:
             payload["guest"] = True
         if claims.roles:
             payload["roles"] = list(claims.roles)
-        return jwt.encode(payload, self._keys[self._signs], ALGORITHM, headers={"kid": self._signs})
+        if claims.session:
+            payload["sid"] = claims.session
+        if claims.stamp:
+            payload["stamp"] = claims.stamp
+        return self.seal(payload)
+
+    def seal(self, payload: dict[str, Any]) -> str:
+        """A signed token of any payload; whose ``aud`` says what it is for."""
+        return jwt.encode(payload, self._keys[self.signs], ALGORITHM, headers={"kid": self.signs})
+
+    def derive(self, key: str, label: str) -> bytes:
+        """32 bytes that only who knows a key, by its id, can make of a label. Raises ``LookupError``."""
+        return hmac.digest(self._keys[key].encode(), b"omnipoly derived " + label.encode(), "sha256")
+
+    def unseal(self, token: str, audience: str, require: Sequence[str]) -> tuple[dict[str, Any], str]:
+        """The payload of a token that was sealed for this audience, and the id of its key. ``exp`` is checked.
+
+        Raises ``jwt.PyJWTError``, ``LookupError``, ``TypeError`` or ``ValueError``.
+        """
+        if len(token) > LONGEST_TOKEN:
+            raise jwt.InvalidTokenError
+        key = jwt.get_unverified_header(token)["kid"]
+        payload = jwt.decode(
+            token, self._keys[key], [ALGORITHM], audience=audience, options={"require": ["aud", "exp", *require]}
+        )
+        return payload, key
 
     def verify(self, token: str) -> Claims:
         """What a token says.
@@ -100,13 +167,10 @@ class Keys:
         everything else, in one sentence whatever is wrong with it.
         """
         try:
-            if len(token) > LONGEST_TOKEN:
-                raise jwt.InvalidTokenError
-            key = self._keys[jwt.get_unverified_header(token)["kid"]]
-            payload = jwt.decode(
-                token, key, [ALGORITHM], audience=AUDIENCE, options={"require": ["aud", "sub", "iat", "exp"]}
-            )
-            return _claims(payload)
+            payload, key = self.unseal(token, AUDIENCE, ["sub", "iat"])
+            claims = _claims(payload)
+            self._taken[key].inc()
+            return claims
         except jwt.ExpiredSignatureError:
             raise expired() from None
         except (jwt.PyJWTError, LookupError, TypeError, ValueError):
@@ -130,14 +194,9 @@ def new_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
-def new_guest() -> str:
-    """A person id that nobody has."""
-    return f"guest:{secrets.token_urlsafe(16)}"
-
-
-def sign_in_required() -> Failure:
+def sign_in_required(sentence: str = "") -> Failure:
     """The refusal of a call without a token that holds."""
-    return refusals.failure(Code.SIGN_IN_REQUIRED)
+    return refusals.failure(Code.SIGN_IN_REQUIRED, sentence)
 
 
 def expired() -> Failure:
@@ -150,10 +209,30 @@ def _key_id(secret: str) -> str:
     return hashlib.sha256(b"omnipoly key " + secret.encode()).hexdigest()[:8]
 
 
+def _read(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").split()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"OMNIPOLY_SESSION_KEY_FILE cannot be read: {error}") from None
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    """What changes with a file; ``None`` when it is not there."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
 def _claims(payload: dict[str, Any]) -> Claims:
     person, name, roles = payload["sub"], payload["name"], payload.get("roles", [])
+    session, stamp = payload.get("sid", ""), payload.get("stamp", 0)
     if not (isinstance(person, str) and 1 <= len(person) <= 64 and isinstance(name, str) and 1 <= len(name) <= 40):
         raise ValueError
     if not (isinstance(roles, list) and len(roles) <= 8 and all(isinstance(role, str) for role in roles)):
         raise TypeError
-    return Claims(person, name, bool(payload.get("guest", False)), tuple(roles), float(payload["exp"]))
+    if not (isinstance(session, str) and len(session) <= 64 and isinstance(stamp, int)):
+        raise TypeError
+    guest = bool(payload.get("guest", False))
+    return Claims(person, name, guest, tuple(roles), float(payload["exp"]), session, stamp)

@@ -34,9 +34,9 @@ async def test_a_guest_signs_in(running: Stack) -> None:
     assert session.name == "Ann of the Hill"
     assert session.guest
     assert session.person.startswith("guest:")
-    assert session.expires.seconds > time.time() + 3600
-    assert session.session_expires == session.expires
-    assert not session.refresh_token
+    assert 500 < session.expires.seconds - time.time() < 700
+    assert session.session_expires.seconds > time.time() + 86_400
+    assert session.refresh_token
     await list_tables(running, session.access_token)
     assert (await sign_in(running, "Ann")).person != session.person
 
@@ -67,14 +67,6 @@ async def test_what_this_server_is(running: Stack) -> None:
     limits = info.limits
     assert (limits.message_in_bytes, limits.command_bytes, limits.stream_queue) == (65536, 4096, 256)
     assert (limits.streams_per_identity, limits.history_page, limits.open_tables_per_identity) == (8, 200, 5)
-
-
-@pytest.mark.parametrize("method", ["Refresh", "Revoke", "StartOidcSignIn", "FinishOidcSignIn"])
-async def test_what_is_not_there_yet_is_unimplemented(running: Stack, method: str) -> None:
-    async with running.anonymous() as client:
-        with pytest.raises(Failure) as caught:
-            await client.raw(f"SessionsService/{method}", b"")
-    assert caught.value.status is grpc.StatusCode.UNIMPLEMENTED
 
 
 # --- Tokens

@@ -218,12 +218,14 @@ class AccountServicer:
         self._bus.publish(SUBJECT, _revocation(revocation).SerializeToString())
 
     def _person(self, person: Person) -> pb.Person:
-        roles = set(person.roles) | ({ADMIN} if person.person in self._admins else set())
+        roles = person.roles
+        if person.person in self._admins and ADMIN not in roles:
+            roles = [ADMIN, *roles[: MOST_ROLES - 1]]
         message = pb.Person(
             person=person.person,
             name=person.name,
             guest=person.guest,
-            roles=sorted(roles),
+            roles=roles,
             ban_reason=person.ban_reason,
             stamp=person.stamp,
         )
