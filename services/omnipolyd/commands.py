@@ -112,10 +112,10 @@ def up(
     PostgreSQL and NATS come with it unless their URLs are given. Each service is a process of its own; one that ends
     unexpectedly is started again. Logs are JSON lines in DIR/logs.
     """
-    from omnipolyd.up import options, run
+    from omnipolyd.up import command, options
 
     _exit(
-        run.up(
+        command.up(
             options.Options(
                 data=data,
                 ephemeral=ephemeral,

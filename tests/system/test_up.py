@@ -213,7 +213,7 @@ def test_last_words(data_folder: Path) -> None:
     """What is told of a process that has ended: why it could not start, or else its last lines."""
     log = data_folder / "table.log"
     instance = Instance("table", ROLES_BY_NAME["table"], "127.0.0.1:1", {})
-    ended = ServiceProcess(instance, None, log, print)
+    ended = ServiceProcess(instance, log, print)
     log.write_text('{"event": "serving"}\n{"event": "cannot_start", "error": "the port is taken"}\n')
     assert ended.why(1) == "cannot start: the port is taken"
     assert ended.last_lines() == []

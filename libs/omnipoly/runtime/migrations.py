@@ -81,9 +81,13 @@ async def migrate(url: str, package: str, target: str = "head") -> list[str]:
     known = revisions(package)
     before = await version(url, package)
     _refuse_newer(before, known, package)
-    if before or target != "head" or not await _create(url, package):
+    if before == known[-1]:
+        return []
+    if not before and target == "head" and await _create(url, package):
+        after = known[-1]
+    else:
         await asyncio.to_thread(_upgrade, url, package, target)
-    after = await version(url, package)
+        after = await version(url, package)
     ran = [number for number in known if before < number <= after]
     log.info("schema_migrated", package=package, before=before or "empty", after=after, ran=ran)
     return ran

@@ -8,7 +8,7 @@ import sys
 from multiprocessing.connection import Connection
 
 from omnipoly.runtime import config, logging, migrations
-from omnipoly.runtime.errors import SchemaError, StartError
+from omnipoly.runtime.errors import StartError
 from omnipolyd import roles
 
 from .entry import MIGRATED, READABLE, REFUSED
@@ -41,15 +41,9 @@ def _check(environments: dict[str, dict[str, str]]) -> None:
 
 
 async def migrate(url: str, names: list[str]) -> list[tuple[str, list[str]]]:
-    """Brings the schemas of these roles to their newest revisions; each package with the revisions that ran.
+    """Brings the schemas of these roles to their newest revisions; each package with those that ran.
 
-    What is up to date costs two queries: the library that migrates is then not even imported. Raises `StartError`.
+    Raises `StartError`.
     """
-    ran = []
-    for package in filter(None, (roles.ROLES[name].migrations for name in names)):
-        try:
-            await migrations.check_schema(url, package)
-            ran.append((package, list[str]()))
-        except SchemaError:
-            ran.append((package, await migrations.migrate(url, package)))
-    return ran
+    packages = [roles.ROLES[name].migrations for name in names]
+    return [(package, await migrations.migrate(url, package)) for package in packages if package]

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
-import multiprocessing.context
 import os
 import signal
-import sys
 from collections.abc import Callable
-from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -18,7 +14,7 @@ from typing import Any
 
 from omnipoly.runtime.errors import StartError
 
-from . import entry
+from . import entry, forking
 from .plan import Instance
 
 READY_S = 60.0
@@ -33,30 +29,10 @@ LAST_BYTES = 65_536
 CANNOT_START = 1
 
 
-def context() -> multiprocessing.context.BaseContext:
-    """How processes are made: forked from one that has imported everything, or where that is unsafe, from nothing."""
-    making = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-    making.set_forkserver_preload([f"{__package__}.preload"])
-    return making
-
-
-def begin(making: multiprocessing.context.BaseContext) -> None:
-    """Has whatever processes are forked from begin to import. To be called in the main thread, which it lives by."""
-    if making.get_start_method() == "forkserver":
-        forkserver.ensure_running()
-
-
-def end() -> None:
-    """Waits for the end of whatever processes were forked from, once these have ended; nobody else would."""
-    helpers: tuple[Any, ...] = (forkserver._forkserver, resource_tracker._resource_tracker)
-    for helper in helpers:
-        helper._stop()
-
-
 class Started:
     """A process that was started: its end, and what it says before, as futures."""
 
-    def __init__(self, making: Any, target: Callable[..., None], arguments: tuple[object, ...], *, talk: bool) -> None:
+    def __init__(self, target: Callable[..., None], arguments: tuple[object, ...], *, talk: bool) -> None:
         """To be made in the main thread. talk: the process also listens on its connection, which is its last argument.
 
         Blocks while the fork server still imports, a second at most.
@@ -64,6 +40,7 @@ class Started:
         loop = asyncio.get_running_loop()
         self._loop = loop
         self.connection: Connection
+        making = forking.context()
         self.connection, theirs = making.Pipe(duplex=talk)
         self._process: BaseProcess = making.Process(target=target, args=(*arguments, theirs), daemon=True)
         self._process.start()
@@ -116,11 +93,10 @@ class Started:
 class ServiceProcess:
     """One process of a role, for as long as `up` runs."""
 
-    def __init__(self, instance: Instance, making: Any, log: Path, tell: Callable[[str], None]) -> None:
-        """making: the `context` of processes. log: where its output goes. tell: is given lines for the operator."""
+    def __init__(self, instance: Instance, log: Path, tell: Callable[[str], None]) -> None:
+        """log: where its output goes. tell: is given lines for the operator."""
         self.instance = instance
         self.log = log
-        self._making = making
         self._tell = tell
         self._log_from = 0
         self._started: Started | None = None
@@ -136,7 +112,7 @@ class ServiceProcess:
         name, role, _, environment = self.instance
         self._log_from = self.log.stat().st_size if self.log.exists() else 0
         arguments = (name, role.name, str(self.log), environment)
-        self._started = Started(self._making, entry.serve, arguments, talk=False)
+        self._started = Started(entry.serve, arguments, talk=False)
 
     async def serving(self) -> None:
         """Returns once the process that was launched serves. Raises `StartError` when it ends before, or takes ages."""

@@ -17,10 +17,10 @@ import typer
 
 from omnipoly.runtime.errors import ConfigError, StartError
 
-from . import entry, process
+from . import entry
 from .folder import DataFolder
 from .following import follow
-from .options import DEFAULT_FOLDER, Options
+from .options import Options
 from .plan import Instance, own_environment, plan
 from .ports import Ports
 from .process import ServiceProcess, Started
@@ -42,7 +42,6 @@ class Up:
         """What was migrated, as a list in words; empty: nothing had to be."""
         self._tell = tell
         self._ports = Ports()
-        self._making = process.context()
         self._preparing: Started | None = None
         self._servers = Servers(options, folder, tell)
         self._following: asyncio.Task[None] | None = None
@@ -59,7 +58,6 @@ class Up:
 
     async def start(self) -> None:
         """Returns once every process serves. Raises `StartError`; `stop` is to be called in any case."""
-        process.begin(self._making)
         self._servers.begin()
         instances = plan(
             self.options,
@@ -71,7 +69,7 @@ class Up:
         urls = {"OMNIPOLY_DATABASE_URL": self._servers.database_url, "OMNIPOLY_NATS_URL": self._servers.nats_url}
         for instance in instances:
             told = instance._replace(environment=instance.environment | urls)
-            self.processes.append(ServiceProcess(told, self._making, self.folder.log(instance.name), self._tell))
+            self.processes.append(ServiceProcess(told, self.folder.log(instance.name), self._tell))
         if self.options.verbose:
             logs = [one.log for one in self.processes]
             self._following = asyncio.create_task(follow(logs, partial(typer.echo, err=True)))
@@ -97,7 +95,6 @@ class Up:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
         self._ports.close()
-        await asyncio.to_thread(process.end)
 
     def kill(self) -> None:
         """Ends the processes at once; `stop` then finds them gone."""
@@ -127,7 +124,7 @@ class Up:
         environments = {one.role.name: one.environment for one in instances}
         log = self.folder.log("prepare")
         arguments = (str(log), environments)
-        self._preparing = preparing = Started(self._making, entry.prepare, arguments, talk=True)
+        self._preparing = preparing = Started(entry.prepare, arguments, talk=True)
         await self._expect(entry.READABLE)
         await self._servers.started()
         preparing.connection.send(self._servers.database_url)
@@ -143,16 +140,12 @@ class Up:
         raise StartError(f"the settings and the schema could not be looked at; see {self.folder.log('prepare')}")
 
 
-def up(options: Options) -> int:
-    """Runs until SIGINT, SIGTERM or SIGHUP; the exit code. Raises `StartError` when it cannot start."""
-    options.check()
-    ready = _ready_file(options)
-    data = options.data if options.data is not None or options.ephemeral else DEFAULT_FOLDER
-    folder = DataFolder(data, ephemeral=options.ephemeral)
-    try:
-        return asyncio.run(_run(options, folder, ready))
-    finally:
-        folder.release()
+def run(options: Options, folder: DataFolder, ready: int | None) -> int:
+    """Runs until SIGINT, SIGTERM or SIGHUP; the exit code. Raises `StartError` when it cannot start.
+
+    ready: a file descriptor to be told where all serves.
+    """
+    return asyncio.run(_run(options, folder, ready))
 
 
 async def _run(options: Options, folder: DataFolder, ready: int | None) -> int:
@@ -210,17 +203,6 @@ def _announce(running: Up, ready: int | None) -> None:
     if ready is not None:
         with os.fdopen(ready, "w", encoding="utf-8") as file:
             file.write(line + "\n")
-
-
-def _ready_file(options: Options) -> int | None:
-    """The descriptor of `--ready-fd`, kept from the processes. Raises `ConfigError` when there is none."""
-    if options.ready_fd is None:
-        return None
-    try:
-        os.set_inheritable(options.ready_fd, False)
-    except OSError as error:
-        raise ConfigError(f"--ready-fd {options.ready_fd}: {(error.strerror or str(error)).lower()}") from None
-    return options.ready_fd
 
 
 def _on_end_of_stdin(loop: asyncio.AbstractEventLoop, ended: Callable[[], None]) -> None:

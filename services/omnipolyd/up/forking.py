@@ -1,0 +1,34 @@
+"""How the processes of `up` are made: forked from one that has imported everything, see `preload`.
+
+Where there is no Linux they are spawned, each from nothing: a fork is not safe there.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.context
+import sys
+from multiprocessing import forkserver, resource_tracker
+from typing import Any
+
+PRELOAD = f"{__package__}.preload"
+
+
+def context() -> Any:
+    """What has `Process` and `Pipe`."""
+    making = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+    making.set_forkserver_preload([PRELOAD])
+    return making
+
+
+def begin() -> None:
+    """Has whatever processes are forked from begin to import. To be called in the main thread, which it lives by."""
+    if context().get_start_method() == "forkserver":
+        forkserver.ensure_running()
+
+
+def end() -> None:
+    """Waits for the end of whatever processes were forked from, once these have ended; nobody else would."""
+    helpers: tuple[Any, ...] = (forkserver._forkserver, resource_tracker._resource_tracker)
+    for helper in helpers:
+        helper._stop()
