@@ -10,8 +10,10 @@ from typing import TypeVar
 import asyncpg  # type: ignore[import-untyped]
 from prometheus_client import Counter
 
-from omnipoly.runtime import logging
+from omnipoly.runtime import failures, logging
 from omnipoly.runtime.database import FAULTS, outcome_unknown
+
+from . import requests
 
 log = logging.get(__name__)
 
@@ -55,6 +57,15 @@ async def ask(query: Callable[[], Awaitable[T]]) -> T:
             FAILED.inc()
             _quiet.say(error)
             await asyncio.sleep(RETRY_S)
+
+
+async def asked(query: Callable[[], Awaitable[T]], waits_s: float) -> T:
+    """The same for a caller who waits so long, at most as long as is usual. Raises ``Failure`` UNAVAILABLE."""
+    try:
+        async with asyncio.timeout(min(waits_s, requests.USUAL_WAIT_S)):
+            return await ask(query)
+    except TimeoutError:
+        raise failures.unavailable("The log cannot be reached; try again.") from None
 
 
 class _Quiet:

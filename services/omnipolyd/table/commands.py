@@ -70,6 +70,8 @@ class Command:
     """Whether time that did not count is made up for first."""
     only_looks = False
     """Whether there is nothing to decide."""
+    anew = False
+    """Whether the table is loaded for it, whatever is in memory."""
 
     def __init__(self, *, deadline: float, traceparent: str = "") -> None:
         self.deadline = deadline

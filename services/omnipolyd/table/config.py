@@ -21,6 +21,7 @@ class TableSettings(ServiceSettings):
     cached_tables: int = Field(20_000, ge=1, description="most tables kept in memory")
     open_tables: int = Field(5, ge=1, le=1_000_000, description="tables a person may have open at once")
     chat_lines_per_second: float = Field(1, gt=0, le=1000, description="lines of one person in the chat of tables")
+    ledger_check_s: float = Field(300, ge=1, le=86_400, description="how often all of the ledger is looked through")
     batch: int = Field(256, ge=1, le=4096, description="most commits in one append")
 
     admins: str = Field(

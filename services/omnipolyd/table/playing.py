@@ -85,6 +85,9 @@ class Player:
 
     def play(self, table: Table, command: Command) -> None:
         """Begin with a command whose turn has come."""
+        if command.anew:
+            table.forget()
+            table.broken = ""
         if table.state is None or not self._outages.fresh:
             self._go_on(table, command, self._prepare(table, command, 0))
         else:

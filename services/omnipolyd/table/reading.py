@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from omnipoly.rules.codes import Code
-from omnipoly.runtime import failures
 from omnipoly.runtime.refusals import failure
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
 
 from . import paging, requests
-from .asking import ask
+from .asking import asked
 from .store import EARLIEST, LATEST
 
 if TYPE_CHECKING:
     from .store import Head, Store
-
-T = TypeVar("T")
 
 COMMITS_A_PAGE = 200
 PAGE_BYTES = 768 * 1024
@@ -46,17 +43,17 @@ class Reader:
     async def knows(self, table_id: str, actor: str, command_id: str, until: float) -> bool:
         """Whether a command is in the log. Raises ``Failure``."""
         waits_s = until - asyncio.get_running_loop().time()
-        return await _asked(lambda: self._store.command(table_id, actor, command_id), waits_s) is not None
+        return await asked(lambda: self._store.command(table_id, actor, command_id), waits_s) is not None
 
     async def _commits(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
         request = requests.parse(pb.CommitsRequest, body)
         table_id = requests.table_id(request.table)
         limit = requests.page_size(request.page_size, COMMITS_A_PAGE, COMMITS_A_PAGE)
         after = max(0, request.after)
-        heads = await _asked(lambda: self._store.heads([table_id]), waits_s)
+        heads = await asked(lambda: self._store.heads([table_id]), waits_s)
         if not heads:
             raise failure(Code.UNKNOWN_TABLE)
-        rows = await _asked(lambda: self._store.commits(table_id, after, limit), waits_s)
+        rows = await asked(lambda: self._store.commits(table_id, after, limit), waits_s)
         response = pb.CommitsResponse(version=heads[0].version, epoch=heads[0].epoch, commits=_page(rows, PAGE_BYTES))
         if response.commits:
             # the head may have moved between the two queries
@@ -64,23 +61,26 @@ class Reader:
         return response.SerializeToString()
 
     async def _export(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
-        request = requests.parse(pb.ExportRequest, body)
+        return (await self.export(requests.parse(pb.ExportRequest, body), waits_s)).SerializeToString()
+
+    async def export(self, request: pb.ExportRequest, waits_s: float) -> pb.ExportResponse:
+        """A page of a game's export. Raises ``Failure``."""
         table_id = requests.table_id(request.table)
         limit = requests.page_size(request.page_size, COMMITS_A_PAGE, COMMITS_A_PAGE)
         after = paging.version(request.page_token)
         response = pb.ExportResponse()
-        edition = await _asked(lambda: self._store.edition_of(table_id), waits_s)
+        edition = await asked(lambda: self._store.edition_of(table_id), waits_s)
         if edition is None:
             raise failure(Code.UNKNOWN_TABLE)
         room = PAGE_BYTES
         if not after:
             response.edition, response.digest, response.edition_text = edition
             room -= len(response.edition_text)
-        rows = await _asked(lambda: self._store.commits(table_id, after, limit), waits_s)
+        rows = await asked(lambda: self._store.commits(table_id, after, limit), waits_s)
         response.commits.extend(_page(rows, room))
         if len(rows) == limit or len(response.commits) < len(rows):
             response.next_page_token = str(after + len(response.commits))
-        return response.SerializeToString()
+        return response
 
     async def _heads(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
         request = requests.parse(pb.HeadsRequest, body)
@@ -89,7 +89,7 @@ class Reader:
         tables = [requests.table_id(table) for table in request.tables]
         response = pb.HeadsResponse()
         response.server_time.GetCurrentTime()
-        _fill(response.heads, await _asked(lambda: self._store.heads(tables), waits_s))
+        _fill(response.heads, await asked(lambda: self._store.heads(tables), waits_s))
         return response.SerializeToString()
 
     async def _list_heads(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
@@ -101,9 +101,9 @@ class Reader:
         after = paging.position(request.page_token, EARLIEST)
         if request.HasField("changed_since"):
             since = requests.moment(request.changed_since)
-            heads = await _asked(lambda: self._store.heads_changed(since, before, after, limit), waits_s)
+            heads = await asked(lambda: self._store.heads_changed(since, before, after, limit), waits_s)
         else:
-            heads = await _asked(lambda: self._store.heads_due(before, after, limit), waits_s)
+            heads = await asked(lambda: self._store.heads_due(before, after, limit), waits_s)
         _fill(response.heads, heads)
         if len(heads) == limit:
             response.next_page_token = paging.token(heads[-1].due_at or LATEST, heads[-1].table_id)
@@ -113,31 +113,22 @@ class Reader:
         request = requests.parse(pb.ListRequest, body)
         limit = requests.page_size(request.page_size, MOST_LISTED, 50)
         statuses = requests.status(request.status)
-        if not requests.EDITION.fullmatch(request.edition):
-            raise requests.bad("An edition's id has at most 65 characters.")
+        edition = requests.edition(request.edition)
         person = requests.person_id(request.person) if request.person else ""
         host = requests.person_id(request.host) if request.host else ""
         before = paging.position(request.page_token, LATEST)
-        rows = await _asked(
-            lambda: self._store.list_tables(statuses, request.edition, person, host, request.open_only, before, limit),
+        rows = await asked(
+            lambda: self._store.list_tables(statuses, edition, person, host, request.open_only, before, limit),
             waits_s,
         )
         response = pb.ListResponse()
         for row in rows:
             summary = response.tables.add()
             summary.ParseFromString(row["summary"])
-            summary.version = row["version"]
+            summary.version, summary.status = row["version"], row["status"]
         if len(rows) == limit:
             response.next_page_token = paging.token(rows[-1]["opened_at"], rows[-1]["table_id"])
         return response.SerializeToString()
-
-
-async def _asked(query: Callable[[], Awaitable[T]], waits_s: float) -> T:
-    try:
-        async with asyncio.timeout_at(requests.usual_deadline(waits_s)):
-            return await ask(query)
-    except TimeoutError:
-        raise failures.unavailable("The log cannot be reached; try again.") from None
 
 
 def _page(rows: list[bytes], room: int) -> list[bytes]:

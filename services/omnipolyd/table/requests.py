@@ -93,6 +93,13 @@ def person_id(text: str) -> str:
     return text
 
 
+def edition(text: str) -> str:
+    """An edition's id that is looked for; "" for any. Raises ``Failure``."""
+    if not EDITION.fullmatch(text):
+        raise bad("An edition's id has at most 65 characters.")
+    return text
+
+
 def name(identity: identity_pb2.Identity) -> str:
     """The name shown of somebody. Raises ``Failure``."""
     return shown_name(identity.name)

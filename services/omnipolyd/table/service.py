@@ -12,6 +12,10 @@ from omnipoly.runtime.errors import StartError
 from .accounts import servicer as accounts
 from .accounts.servicer import AccountServicer
 from .accounts.store import AccountStore
+from .admin import servicer as admin
+from .admin.audit import Audit
+from .admin.servicer import AdminServicer
+from .admin.store import AdminStore
 from .catalogue import Catalogue
 from .chat import servicer as chat
 from .chat.servicer import ChatServicer
@@ -21,12 +25,18 @@ from .doors.keeping import Keeping
 from .doors.pins import Hasher
 from .doors.store import DoorStore
 from .freshness import Freshness
+from .ledger import servicer as wallets
+from .ledger.checking import Books
+from .ledger.servicer import WalletServicer
+from .ledger.store import LedgerStore
 from .loading import Loader
 from .log import Log
 from .opening import Opener
 from .outages import Outages
 from .publishing import Publisher
 from .reading import Reader
+from .results.reading import ResultReader
+from .results.store import ResultStore
 from .servicer import TableServicer
 from .snapshots import Snapshots
 from .store import Store
@@ -85,11 +95,22 @@ class TableService(Service):
         app.tasks.spawn("heartbeat", outages.run)
         app.tasks.spawn("evict", self.tables.evict)
         doors = _doors(self.tables, database, publisher)
-        servicer = TableServicer(self.tables, catalogue, opener, Reader(store), doors, dev=settings.dev)
+        reader, results = Reader(store), ResultReader(ResultStore(database))
+        servicer = TableServicer(self.tables, catalogue, opener, reader, results, doors, dev=settings.dev)
         chat_lines = ChatServicer(ChatStore(database), doors, publisher, per_second=settings.chat_lines_per_second)
         persons = AccountServicer(AccountStore(database), app.bus, admins=settings.admin_persons)
         app.tasks.spawn("sweep-accounts", persons.sweep)
-        beside = {accounts.SERVICE: persons.methods(), chat.SERVICE: chat_lines.methods()}
+        ledger = LedgerStore(database)
+        app.tasks.spawn("books", Books(ledger, every_s=settings.ledger_check_s).run)
+        operators = AdminServicer(
+            self.tables, reader, AdminStore(database), Audit(database), ledger, persons, replica=app.instance
+        )
+        beside = {
+            accounts.SERVICE: persons.methods(),
+            admin.SERVICE: operators.methods(),
+            chat.SERVICE: chat_lines.methods(),
+            wallets.SERVICE: WalletServicer(ledger).methods(),
+        }
         links = servicer.methods()
         app.serve_generic(servicer.handler(), TableServicer.SERVICE)
         for name, methods in beside.items():

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .doors.handling import Doors
     from .opening import Opener
     from .reading import Reader
+    from .results.reading import ResultReader
     from .tables import Tables
 
 Reply = bytes | Awaitable[bytes]
@@ -59,7 +60,15 @@ class TableServicer:
     SERVICE = pb.DESCRIPTOR.services_by_name["TableService"].full_name
 
     def __init__(
-        self, tables: Tables, catalogue: Catalogue, opener: Opener, reader: Reader, doors: Doors, *, dev: bool
+        self,
+        tables: Tables,
+        catalogue: Catalogue,
+        opener: Opener,
+        reader: Reader,
+        results: ResultReader,
+        doors: Doors,
+        *,
+        dev: bool,
     ) -> None:
         self._tables = tables
         self._catalogue = catalogue
@@ -77,6 +86,7 @@ class TableServicer:
             "SetUp": self._set_up,
             "Advance": self._advance,
             **reader.handlers(),
+            **results.handlers(),
             **doors.handlers(),
         }
 

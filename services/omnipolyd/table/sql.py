@@ -124,7 +124,7 @@ WHERE h.table_id IN (SELECT c.table_id FROM commits c WHERE c.stored_at >= $1)
 ORDER BY coalesce(h.due_at, $6), h.table_id LIMIT $5
 """
 LIST = """
-SELECT table_id, version, opened_at, summary FROM heads
+SELECT table_id, version, opened_at, status, summary FROM heads
 WHERE listed
   AND ($1::smallint[] IS NULL OR status = ANY ($1))
   AND ($2 = '' OR edition = $2)
@@ -148,7 +148,12 @@ ON CONFLICT (table_id, version) DO UPDATE SET epoch = EXCLUDED.epoch, body = EXC
 """
 OLD_SNAPSHOTS = "DELETE FROM snapshots WHERE table_id = $1 AND version < $2"
 NO_SNAPSHOTS = "DELETE FROM snapshots WHERE table_id = $1"
-QUARANTINE = "INSERT INTO quarantined (table_id, reason) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+QUARANTINE = """
+WITH out AS (
+    INSERT INTO quarantined (table_id, reason) VALUES ($1, $2) ON CONFLICT DO NOTHING
+)
+UPDATE heads SET status = $3 WHERE table_id = $1
+"""
 
 # The row is read and locked before it is moved: the move asks `old` for the time. (An INSERT inside WITH that nothing
 # asks for runs last, and would find the row moved already.)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import asyncpg  # type: ignore[import-untyped]
 import msgspec
 
+from omnipoly.wire.gen.game.v1 import table_pb2
+
 from . import sql
 from .results import store as results
 from .statements import ANSWER_S, PULSE_S, Statements, answered
@@ -205,7 +207,7 @@ class Store(Statements):
 
     async def quarantine(self, table_id: str, reason: str) -> None:
         """Mark a table as out of play."""
-        await self._execute(sql.QUARANTINE, table_id, reason)
+        await self._execute(sql.QUARANTINE, table_id, reason, table_pb2.TABLE_STATUS_BROKEN)
 
     async def pulse(self, gap_s: float) -> None:
         """Move the platform's heartbeat; a gap longer than ``gap_s`` is written down once as an outage."""
@@ -295,7 +297,7 @@ class Store(Statements):
         before: tuple[datetime, str],
         limit: int,
     ) -> list[Record]:
-        """(table_id, version, opened_at, summary), the latest opened first."""
+        """(table_id, version, opened_at, status, summary), the latest opened first."""
         wanted = None if statuses is None else list(statuses)
         return await self._rows(sql.LIST, wanted, edition, person, opener, open_only, *before, limit)
 

@@ -82,6 +82,11 @@ class Tables:
             self._pump(table)
         return command.future
 
+    def memory(self, table_id: str) -> tuple[bool, int]:
+        """Whether a table is in memory, and how many commands wait for it."""
+        table = self._tables.get(table_id)
+        return (False, 0) if table is None else (table.state is not None, len(table.queue))
+
     async def drained(self) -> None:
         """Return when every command that came has been answered and is in the log."""
         await self._idle.wait()
