@@ -17,8 +17,8 @@ from rich.table import Table
 
 from omnipoly.runtime import logging
 
-from . import commands, engine, fanout, long, whole
-from .processes import platform
+from . import bidding, commands, engine, fanout, long, timing, whole
+from .processes import Platform, platform
 from .rows import Asked, Measure, Row
 
 ROWS: dict[str, Measure] = {
@@ -27,6 +27,8 @@ ROWS: dict[str, Measure] = {
     "B-ENGINE": engine.engine,
     "B-TABLES": long.tables,
     "B-LENGTH": long.length,
+    "B-CLOCK": timing.clock,
+    "B-BIDS": bidding.bids,
     "B-START": whole.start,
     "B-REPLICAS": commands.replicas,
 }
@@ -37,6 +39,10 @@ def main(
     only: Annotated[list[str] | None, typer.Option(metavar="B-…", help="Only this row; may be given again.")] = None,
     seconds: Annotated[float, typer.Option(min=0.2, help="Length of one half of a pair.")] = 2.0,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of each comparison.")] = 5,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Instead: a command with and without this variable; or tree=FOLDER."),
+    ] = None,
     profile: Annotated[bool, typer.Option("--profile", help="A flame graph of a command's way instead.")] = False,
 ) -> None:
     """Measure what the platform costs, in ratios to the same work without a game in it."""
@@ -49,7 +55,15 @@ def main(
         for path in asyncio.run(profiling.record(BUILD, max(seconds, 10))):
             console.print(f"written: {path}")
         return
-    wanted = only or list(ROWS)
+    if compare:
+        given = dict(one.split("=", 1) for one in compare)
+        other = given.pop("tree", "")
+
+        async def compared(running: Platform, asked: Asked) -> list[Row]:
+            return await commands.compared(running, asked, given, other)
+
+        ROWS["compare"] = compared
+    wanted = only or (["compare"] if compare else list(ROWS))
     for name in wanted:
         if name not in ROWS:
             raise typer.BadParameter(f"{name} is none of {', '.join(ROWS)}")

@@ -128,6 +128,49 @@ async def replicas(running: Platform, asked: Asked) -> list[Row]:
     return rows
 
 
+async def compared(running: Platform, asked: Asked, variables: dict[str, str], other: str = "") -> list[Row]:
+    """What a setting, or another tree of the program, makes of a command at 64 tables: A as it is, B with it.
+
+    other: a folder with another copy of the project, which B runs from.
+    """
+    where = {"PYTHONPATH": f"{other}/libs:{other}/services"} if other else {}
+    halves = []
+    for more in ({}, variables | where):
+        table = await running.table(await running.database(), **more)
+        gateway = await running.gateway([table], **more)
+        generator = await running.generator(
+            PLAYING, to="product", gateway=gateway.address, table=table.address, tables=64
+        )
+        await generator.ask(seconds=min(1.0, asked.seconds))
+        halves.append((generator, (table, gateway)))
+    (one, ones_are), (two, others_are) = halves
+    ratio, ones, others = await paired(
+        asked,
+        lambda: played(running, one, ones_are, asked.seconds),
+        lambda: played(running, two, others_are, asked.seconds),
+    )
+    rows = [
+        Row("B", "commands/s, 64 tables", f"{median(others):.0f}/s", f"{median(ones):.0f}/s", ratio, "", None, {}),
+        Row(
+            "B",
+            "p99",
+            f"{median(others, 'p99_ms'):.0f} ms",
+            f"{median(ones, 'p99_ms'):.0f} ms",
+            median(others, "p99_ms") / median(ones, "p99_ms"),
+            "",
+            None,
+            {},
+        ),
+    ]
+    cpu, before = medians_of_cpu(others), medians_of_cpu(ones)
+    rows += [
+        Row("B", f"us of {name}", f"{cpu[name]:.0f}", f"{before[name]:.0f}", cpu[name] / before[name], "", None, {})
+        for name in cpu
+    ]
+    await running.clear()
+    return rows
+
+
 async def _looked_through(database: str) -> tuple[int, int, int]:
     """(commits, tables whose versions have gaps, commands that are there twice)."""
     connection = await asyncpg.connect(database)

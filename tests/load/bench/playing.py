@@ -12,6 +12,7 @@ import asyncio
 import gc
 import itertools
 import json
+import secrets
 import sys
 import time
 from typing import Any
@@ -36,6 +37,8 @@ PROMPT, ACCEPTED, REFUSED, LEGAL = 0x52, 0x5A, 0x62, 0x6A
 RATHER = ("roll", "decline", "pass", "end_turn", "pay", "raise", "pay_bail", "give_up", "choose_steps")
 """What a person answers, the first that is listed: lots stay with the bank, so that a game goes on for ever."""
 _numbers = itertools.count(1)
+_run = secrets.token_hex(4)
+"""A table's id comes from who opens it by which command: of two products over one NATS it has to be another."""
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 
 
@@ -58,6 +61,7 @@ class Seat:
             run.messages += 1
             kind = data[0]
             if kind == ACCEPTED:
+                run.active.add(self._table)
                 run.answered(time.perf_counter() - self._sent_at)
             elif kind in (PROMPT, LEGAL):
                 await self._answer(data, kind)
@@ -144,6 +148,8 @@ class Run:
         self.going = False
         self.messages = self.refused = self.stuck = 0
         self.latencies: list[float] = []
+        self.active: set[str] = set()
+        """Tables at which something was played."""
         self._players: list[Any] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._channels: list[Any] = []
@@ -161,6 +167,7 @@ class Run:
         """Plays for a while."""
         self.messages = self.refused = self.stuck = 0
         self.latencies = []
+        self.active.clear()
         self.going = True
         began, cpu = time.perf_counter(), time.process_time()
         for player in self._players:
@@ -179,6 +186,7 @@ class Run:
             "messages": self.messages,
             "refused": self.refused,
             "stuck": self.stuck,
+            "active": len(self.active),
             "cpu_s": cpu_s,
             "took_s": took_s,
         }
@@ -207,7 +215,9 @@ class Run:
         persons = [f"guest:{'ab'[i]}{number}" for i in range(2)]
         who = [identity_pb2.Identity(person=person, name=person, guest=True) for person in persons]
         opened = table_pb2.OpenResponse.FromString(
-            await _call(link, "Open", table_pb2.OpenRequest(identity=who[0], command_id=f"o{number}", edition=EDITION))
+            await _call(
+                link, "Open", table_pb2.OpenRequest(identity=who[0], command_id=f"o{_run}{number}", edition=EDITION)
+            )
         )
         for identity, action in ((who[1], act.Join("")), (who[0], act.Start())):
             request = table_pb2.ActRequest(

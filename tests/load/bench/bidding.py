@@ -1,0 +1,129 @@
+"""B-BIDS: one auction with sixteen bidders, who each bid again when they are answered, through the auction service."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from typing import Any
+
+import grpc.aio
+
+from omnipoly.rules import actions as act
+from omnipoly.runtime.link import Link
+from omnipoly.wire.gen.gateway.v1 import play_pb2
+from omnipoly.wire.gen.table.v1 import table_pb2
+from omnipolyd.gateway import tokens
+
+from .commands import PLAYING
+from .games import acting, ask, open_tables
+from .playing import ACCEPTED, REFUSED
+from .processes import SECRET, UNLIMITED, Platform
+from .rows import Asked, Half, Row, median, paired, played
+
+BIDDERS = 16
+TRIES = 400
+EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
+
+
+class Auction:
+    """A game of sixteen that is brought to an auction whenever bids are to be measured."""
+
+    def __init__(self, address: str, gateway: str) -> None:
+        self._link = Link(address)
+        self._address = address
+        self._gateway = gateway
+        self._table = ""
+        self._persons: list[str] = []
+        self._names = itertools.count()
+        self._games = itertools.count()
+
+    async def bid(self, seconds: float) -> Half:
+        """Bids for a while: how many were accepted a second."""
+        prompt = await self._open()
+        auction = next(action for action in prompt.actions if action.kind == "bid")
+        amounts = itertools.count(auction.least)
+        accepted = refused = 0
+        began = time.perf_counter()
+        until = began + seconds
+
+        async def bidder(stream: Any) -> None:
+            nonlocal accepted, refused
+            while time.perf_counter() < until:
+                bid = play_pb2.Act(table=self._table, command_id=f"b{next(self._names)}")
+                bid.action.bid.auction, bid.action.bid.amount = auction.auction, next(amounts)
+                await stream.write(play_pb2.PlayRequest(act=bid).SerializeToString())
+                while (data := await stream.read()) is not EOF:
+                    if data[0] == ACCEPTED:
+                        accepted += 1
+                        break
+                    if data[0] == REFUSED:
+                        refused += 1
+                        break
+
+        async with grpc.aio.insecure_channel(self._gateway) as channel:
+            streams = [self._stream(channel, person) for person in self._persons]
+            await asyncio.gather(*(bidder(stream) for stream in streams))
+            took_s = time.perf_counter() - began
+            for stream in streams:
+                stream.cancel()
+        return Half(max(accepted, 1) / took_s, {"refused": refused, "accepted": accepted})
+
+    async def close(self) -> None:
+        """Ends the link."""
+        await self._link.close()
+
+    def _stream(self, channel: Any, person: str) -> Any:
+        token = tokens.issue(SECRET, person, person[:40], guest=True, lifetime_s=7200)
+        open_ = channel.stream_stream("/omnipoly.gateway.v1.PlayService/Play", None, None)
+        return open_(metadata=(("authorization", f"Bearer {token}"),))
+
+    async def _open(self) -> Any:
+        """A new game, played up to its first auction."""
+        prefix = f"bid{next(self._games)}-"
+        opened = await open_tables(self._address, 1, prefix, players=BIDDERS, start=True)
+        self._table = next(iter(opened))
+        self._persons = [f"guest:{prefix}0p{seat}" for seat in range(BIDDERS)]
+        for _ in range(TRIES):
+            for person in self._persons:
+                request = table_pb2.LegalRequest(table=self._table, person=person)
+                prompt = (await ask(self._link, "Legal", request)).prompt
+                kinds = {action.kind for action in prompt.actions}
+                if "bid" in kinds and prompt.prompt_id:
+                    return prompt
+                for kind, action in (("roll", act.Roll()), ("decline", act.Decline()), ("end_turn", act.EndTurn())):
+                    if kind in kinds:
+                        await ask(self._link, "Act", acting(self._table, person, action))
+                        break
+        raise RuntimeError("no auction was reached")
+
+
+async def bids(running: Platform, asked: Asked) -> list[Row]:
+    """B-BIDS."""
+    asked.tell("B-BIDS")
+    table = await running.table(await running.database())
+    limits = {"OMNIPOLY_BIDS_PER_SECOND": "1000000", "OMNIPOLY_BIDS_BURST": "1000000"}
+    way = await running.serve("auction", OMNIPOLY_TABLE_ADDR=table.address, **limits)
+    gateway = await running.gateway([table], OMNIPOLY_AUCTION_ADDR=way.address)
+    generator = await running.generator(PLAYING, to="product", gateway=gateway.address, table=table.address, tables=1)
+    auction = Auction(table.address, gateway.address)
+    await auction.bid(0.3)
+    ratio, ones, others = await paired(
+        asked,
+        lambda: played(running, generator, (table, gateway), asked.seconds),
+        lambda: auction.bid(asked.seconds),
+    )
+    await auction.close()
+    await running.clear()
+    return [
+        Row(
+            "B-BIDS",
+            f"bids/s, {BIDDERS} bidders",
+            f"{median(others):.0f}/s",
+            f"{median(ones):.0f}/s at one table",
+            ratio,
+            ">= 0.7",
+            ratio >= 0.7,
+            {"refused": sum(half.details["refused"] for half in others), "limits": sorted(UNLIMITED)},
+        )
+    ]
