@@ -1,0 +1,78 @@
+"""`make chaos`: `python -m tests.load.chaos [--seconds 60] [--tables 50] [--seed N] [--folder build/chaos]`.
+
+Prints what was done and what was found; exits with 0 when nothing is wrong, else with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import time
+from pathlib import Path
+
+from .checker.report import check
+from .dump import dump
+from .faults import Faults
+from .stack import KEY, People, fresh, platform
+
+BOTS_THINK_S = "0.5"
+
+
+async def chaos(folder: Path, *, seconds: float, tables: int, seed: int, faulty: bool = True) -> bool:
+    """One run, everything about it in the folder; whether all was well."""
+    fresh(folder)
+    begun = time.monotonic()
+
+    def tell(line: str) -> None:
+        sys.stdout.write(f"{time.monotonic() - begun:6.1f} s  {line}\n")
+        sys.stdout.flush()
+
+    async with platform(folder, OMNIPOLY_BOTS_THINKING_S=BOTS_THINK_S) as up:
+        tell(f"{len(up.services)} processes, seed {seed}, everything in {folder}")
+        people = await People.start(
+            gateways=up.gateways, folder=str(folder / "journals"), tables=tables, seed=seed, key=KEY
+        )
+        try:
+            faults = Faults(up, folder, random.Random(seed), seconds=seconds)
+            faults.write("services", services=up.stack.services)
+            faults.write("load", edge="begin")
+            if faulty:
+                await faults.run(asyncio.get_running_loop().time() + seconds)
+            else:
+                await asyncio.sleep(seconds)
+            tell("done to it: " + ", ".join(f"{what} {times}" for what, times in sorted(faults.done.items())))
+            await faults.undo()
+            tell("all is whole again; the games come to their ends")
+            counts = await people.stop()
+        finally:
+            people.kill()
+        tell("people: " + ", ".join(f"{what} {number}" for what, number in counts.items()))
+        rows = await dump(up.postgres.url, folder / "dump.jsonl")
+        tell(f"{rows} rows dumped")
+    found = await asyncio.to_thread(check, folder)
+    for line in found.lines:
+        tell(line)
+    return found.good
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="make chaos")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--tables", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    parser.add_argument("--folder", type=Path, default=Path("build/chaos"))
+    parser.add_argument("--calm", action="store_true", help="break nothing")
+    given = parser.parse_args()
+    good = asyncio.run(
+        chaos(
+            given.folder.resolve(), seconds=given.seconds, tables=given.tables, seed=given.seed, faulty=not given.calm
+        )
+    )
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

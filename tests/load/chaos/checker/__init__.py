@@ -1,0 +1,16 @@
+"""What must be true after chaos, from a dump of the database and the clients' journals alone.
+
+Nothing of the platform is imported but the stubs of its contracts: what a check needs to know of a game it works out
+from the events itself.
+
+reading     dump, journals and what was done, as rows with names
+log         versions, ids, columns
+model       a game as far as money, lots, figures and running numbers go
+chance      every throw again, from the seed
+clocks      who was timed out, and whether their clock had run
+answers     what clients were answered, against the log
+shown       what clients were shown, against the log
+ledger      credits
+ends        every game goes on and ends
+report      all of it
+"""

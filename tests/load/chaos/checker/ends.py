@@ -1,0 +1,27 @@
+"""Every game that was begun goes on once nothing is broken any more, and ends."""
+
+from __future__ import annotations
+
+from omnipoly.wire.gen.game.v1 import table_pb2
+
+from .model import Model
+from .reading import Findings, Run
+
+_ENDING = frozenset(("vote_opened", "voted", "vote_closed", "game_ended", "seed_revealed", "connected", "disconnected"))
+
+
+def check(run: Run, models: dict[str, Model], found: Findings) -> None:
+    """All tables of the dump."""
+    for table, head in run.heads.items():
+        model = models[table]
+        if model.started:
+            found.count("games")
+        if not model.ended or head["status"] != table_pb2.TABLE_STATUS_OVER:
+            found.fault("end", f"{table} has not ended: version {head['version']}, status {head['status']}")
+            continue
+        found.count("games ended", int(model.started))
+        if not model.started or not run.calm_ms:
+            continue
+        after = [kind for row in run.log[table] if row.stored_ms >= run.calm_ms for kind, _ in row.events()]
+        if "game_ended" in after and _ENDING.issuperset(after):
+            found.fault("end", f"{table} was ended and did not go on before")
