@@ -318,7 +318,17 @@ def main(
         settings = config.read_settings(settings_class)
     except StartError as error:
         return config.exit_with(error)
-    return asyncio.run(run(factory, settings, on_serving))
+    with asyncio.Runner(loop_factory=_loop_factory(settings)) as runner:
+        return runner.run(run(factory, settings, on_serving))
+
+
+def _loop_factory(settings: ServiceSettings) -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """None: Python's own event loop."""
+    if settings.event_loop == "asyncio":
+        return None
+    import uvloop
+
+    return uvloop.new_event_loop
 
 
 def _force(after_s: float) -> None:

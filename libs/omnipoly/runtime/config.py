@@ -49,6 +49,8 @@ class ServiceSettings(BaseSettings):
     otlp_endpoint: str = Field("", description="OpenTelemetry collector, http://host:4317; empty: no tracing")
     trace_sample_ratio: float = Field(0.01, ge=0, le=1, description="share of new traces that is kept, 0 to 1")
 
+    event_loop: Literal["asyncio", "uvloop"] = Field("uvloop", description="what the process waits with")
+
     drain_s: float = Field(20, ge=0, le=3600, description="how long streams and commands get to end, seconds")
     hard_stop_s: float = Field(30, gt=0, le=3600, description="after this long a stop is forced, seconds")
 

@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import platform as machine
+import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -68,26 +70,29 @@ def main(
         if name not in ROWS:
             raise typer.BadParameter(f"{name} is none of {', '.join(ROWS)}")
     began, load = time.perf_counter(), os.getloadavg()
-    rows = asyncio.run(_measure(wanted, seconds, pairs, console))
-    took_s = time.perf_counter() - began
+
+    def keep(rows: list[Row]) -> None:
+        document = {
+            "machine": {"processors": os.cpu_count(), "system": machine.platform(), "python": machine.python_version()},
+            "load_before": load,
+            "load_after": os.getloadavg(),
+            "seconds": seconds,
+            "pairs": pairs,
+            "took_s": time.perf_counter() - began,
+            "rows": [row._asdict() for row in rows],
+        }
+        (BUILD / "bench.json").write_text(json.dumps(document, indent=1) + "\n")
+
+    rows = asyncio.run(_measure(wanted, seconds, pairs, keep))
     console.print(_table(rows))
     console.print(
-        f"{took_s:.0f} s on {os.cpu_count()} processors; "
+        f"{time.perf_counter() - began:.0f} s on {os.cpu_count()} processors; "
         f"load average {load[0]:.1f} before, {os.getloadavg()[0]:.1f} after"
     )
-    document = {
-        "machine": {"processors": os.cpu_count(), "system": machine.platform(), "python": machine.python_version()},
-        "load_before": load,
-        "load_after": os.getloadavg(),
-        "seconds": seconds,
-        "pairs": pairs,
-        "took_s": took_s,
-        "rows": [row._asdict() for row in rows],
-    }
-    (BUILD / "bench.json").write_text(json.dumps(document, indent=1) + "\n")
 
 
-async def _measure(wanted: list[str], seconds: float, pairs: int, console: Console) -> list[Row]:
+async def _measure(wanted: list[str], seconds: float, pairs: int, keep: Callable[[list[Row]], None]) -> list[Row]:
+    """keep: is given all rows so far after each."""
     rows: list[Row] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     error = Console(stderr=True)
@@ -99,9 +104,18 @@ async def _measure(wanted: list[str], seconds: float, pairs: int, console: Conso
             if not error.is_terminal:
                 error.print(what)
 
+        this = asyncio.current_task()
+        assert this is not None
+        # asked to end, it takes along what it has started
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
         async with platform() as running:
             for name in wanted:
-                rows += await ROWS[name](running, Asked(seconds, pairs, tell))
+                try:
+                    rows += await ROWS[name](running, Asked(seconds, pairs, tell))
+                except Exception as error:  # noqa: BLE001 - told in its row; the others are measured all the same
+                    rows.append(Row(name, "could not be measured", repr(error)[:100], "", None, "", False, {}))
+                    await running.clear()
+                keep(rows)
                 progress.advance(task)
     return rows
 
