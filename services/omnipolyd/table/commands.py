@@ -19,6 +19,7 @@ from omnipoly.wire.gen.table.v1 import table_pb2
 from omnipoly.wire.malformed import Malformed
 
 from .chance import Scripted, ScriptRanOut
+from .ledger.moving import NO_GUESTS, is_guest
 from .table import platform_due_ms
 
 if TYPE_CHECKING:
@@ -155,6 +156,8 @@ class Act(Command):
             engine.play_due(draft, now_ms=now_ms)
             if self.if_version != version or len(draft.events) > before:
                 return Refused.because(Code.STALE_VERSION)
+        if draft.state.options.entry_fee and isinstance(self.action, act.Join) and is_guest(self.actor):
+            return Refused(Code.SIGN_IN_REQUIRED, NO_GUESTS)
         refused = engine.act(draft, self.actor, self.action, now_ms=now_ms, prompt=self.prompt)
         if refused is None:
             self.no_throws_left()

@@ -25,6 +25,7 @@ from . import summaries
 from .asking import ask
 from .commands import Answer, content_digest
 from .doors.store import set_pin
+from .ledger.moving import NO_GUESTS, is_guest
 from .store import Entry
 from .table import platform_due_ms
 
@@ -141,6 +142,8 @@ class Opener:
         options = lobby.with_changes(game, defaults, changes)
         if options is None:
             raise failure(Code.BAD_OPTION)
+        if options.entry_fee and asked.seated and is_guest(asked.person):
+            raise failure(Code.SIGN_IN_REQUIRED, NO_GUESTS)
         seed = secrets.token_bytes(SEED_BYTES)
         edition = game.edition
         events: list[Event] = [

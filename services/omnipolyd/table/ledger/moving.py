@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 
 NO_WINNER = ("closed", "idle", "abandoned")
 """Endings after which nobody has won: by an admin, by the hour, before the start."""
-GUEST = "guest:"
-"""What a guest's id begins with: guests have no wallet."""
 NO_GUESTS = "Guests do not play at paid tables: sign in with an account."
+
+
+def is_guest(person: str) -> bool:
+    """Whether somebody has no account, and so no wallet."""
+    return person.startswith("guest:")
 
 
 def moved_by(happened: Iterable[Event], s: State) -> Beside | None:
@@ -48,7 +51,7 @@ def moved_by(happened: Iterable[Event], s: State) -> Beside | None:
 
 
 async def _hold(connection: Connection, *, table_id: str, fee: int, persons: Mapping[str, str]) -> None:
-    guests = [name for person, name in persons.items() if person.startswith(GUEST)]
+    guests = [name for person, name in persons.items() if is_guest(person)]
     if guests:
         raise failure(Code.SIGN_IN_REQUIRED, f"{NO_GUESTS} That is asked of: {', '.join(guests)}.")
     await store.hold(connection, table_id=table_id, fee=fee, persons=persons)
