@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,8 +26,8 @@ Response = TypeVar("Response")
 
 TIMEOUT_S = 10.0
 """How long a call waits for its answer unless it is said otherwise."""
-EARLY_S = 30.0
-"""A token is renewed so long before it ends."""
+EARLY_S = 60.0
+"""A token is renewed so long before it ends, a short one when a third of its life is left."""
 
 _SERVICES = ("Sessions", "Lobby", "Play", "Watch", "Chat", "Wallet", "Trades", "Admin", "Dev")
 _STREAMS = (("Play", "Play"), ("Watch", "Watch"))
@@ -59,6 +60,8 @@ class Connection:
     def __init__(self, address: str, credentials: grpc.ChannelCredentials | None = None) -> None:
         """``address``: host:port, or any name gRPC resolves. ``credentials``: for TLS; none: plain text."""
         self.address = address
+        self.behind_s = 0.0
+        """By how much our clock is behind the server's; known once it has told its time."""
         options: Any = [*channel_options(), ("grpc.service_config", _service_config())]
         self.channel: grpc.aio.Channel = (
             grpc.aio.insecure_channel(address, options)
@@ -91,21 +94,31 @@ class Connection:
 class Tokens:
     """Access tokens, renewed in time; used by everything that belongs to a session."""
 
-    @property
-    def session(self) -> sessions_pb2.Session:
+    def __init__(self, session: sessions_pb2.Session, behind_s: float) -> None:
+        """``behind_s``: by how much our clock is behind the server's."""
+        self._behind_s = behind_s
+        self._take(session)
+
+    def _take(self, session: sessions_pb2.Session) -> None:
+        self.session = session
         """The session as it was last given."""
-        raise TypeError(type(self).__name__)
+        left_s = session.expires.seconds - self._behind_s - time.time() if session.HasField("expires") else math.inf
+        self._due = time.monotonic() + max(left_s - EARLY_S, left_s * 2 / 3)
 
     @property
     def renewable(self) -> bool:
         """Whether a new token can be had when one ends."""
         raise TypeError(type(self).__name__)
 
+    @property
+    def due_in_s(self) -> float:
+        """When the present token is to be renewed, in seconds; infinite where it cannot be."""
+        return max(0.0, self._due - time.monotonic()) if self.renewable else math.inf
+
     async def current(self) -> str:
         """An access token that holds for a while. Raises ``Refused`` when none can be had."""
-        session = self.session
-        if self.renewable and session.HasField("expires") and session.expires.seconds - time.time() < EARLY_S:
-            await self.renew(session.access_token)
+        if self.due_in_s == 0:
+            await self.renew(self.session.access_token)
         return self.session.access_token
 
     async def renew(self, known: str) -> None:
@@ -128,48 +141,40 @@ class GivenTokens(Tokens):
     """The tokens of a session that the server gave, or an access token alone, which cannot be renewed."""
 
     def __init__(self, connection: Connection, session: sessions_pb2.Session) -> None:
+        super().__init__(session, connection.behind_s)
         self._connection = connection
         self._stub = sessions_pb2_grpc.SessionsServiceStub(connection.channel)
-        self._session = session
         self._renewing = asyncio.Lock()
 
     @property
-    def session(self) -> sessions_pb2.Session:
-        return self._session
-
-    @property
     def renewable(self) -> bool:
-        return bool(self._session.refresh_token)
+        return bool(self.session.refresh_token)
 
     async def renew(self, known: str) -> None:
         async with self._renewing:
-            if self._session.access_token != known:
+            if self.session.access_token != known:
                 return
             # Each refresh token is good once: a renewal is named after it, so that one tried again is the same one.
-            refresh_token = self._session.refresh_token
+            refresh_token = self.session.refresh_token
             name = hashlib.sha256(refresh_token.encode()).hexdigest()[:32]
             request = sessions_pb2.RefreshRequest(refresh_token=refresh_token, request_id=name)
-            self._session = (await self._connection.call(self._stub.Refresh, request)).session
+            self._take((await self._connection.call(self._stub.Refresh, request)).session)
 
 
 class MadeTokens(Tokens):
     """Tokens of one's own making: of a service that holds the key."""
 
     def __init__(self, make: Callable[[], sessions_pb2.Session]) -> None:
+        super().__init__(make(), 0.0)
         self._make = make
-        self._session = make()
-
-    @property
-    def session(self) -> sessions_pb2.Session:
-        return self._session
 
     @property
     def renewable(self) -> bool:
         return True
 
     async def renew(self, known: str) -> None:
-        if self._session.access_token == known:
-            self._session = self._make()
+        if self.session.access_token == known:
+            self._take(self._make())
 
 
 class Calls:

@@ -75,6 +75,7 @@ class Play:
             lambda metadata: self._stub.Play(None, metadata=metadata),
             self._write,
             self._heard,
+            lambda token: self._send(play_pb2.PlayRequest(renew=play_pb2.Renew(access_token=token))),
             self._end,
         )
 

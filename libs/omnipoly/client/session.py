@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -13,6 +14,7 @@ from omnipoly.client.editions import Editions
 from omnipoly.client.games import Games
 from omnipoly.client.lobby import Lobby
 from omnipoly.client.play import Play
+from omnipoly.client.signing_in import SignIn, brought
 from omnipoly.client.watch import Watch
 from omnipoly.wire.gen.gateway.v1 import sessions_pb2, sessions_pb2_grpc
 
@@ -54,6 +56,11 @@ class Session:
     def guest(self) -> bool:
         """A guest: may play, but neither watch nor sit down at a paid table."""
         return self._tokens.session.guest
+
+    @property
+    def refresh_token(self) -> str:
+        """What renews the session, as it is now; good once. "" where it cannot be renewed."""
+        return self._tokens.session.refresh_token
 
     def play(self, *, tell: Tell = False) -> Play:
         """A playing connection; ``async with session.play() as play``. ``tell``: with a record of each commit,
@@ -106,6 +113,7 @@ class Client:
         except BaseException:
             await connection.close()
             raise
+        connection.behind_s = server.server_time.seconds - time.time()
         return cls(connection, server, token or "")
 
     @property
@@ -128,19 +136,34 @@ class Client:
         request = sessions_pb2.SignInGuestRequest(name=name, request_id=names.fresh())
         return self._make((await self._connection.call(self._stub.SignInGuest, request)).session)
 
-    async def start_sign_in(self, issuer: str, redirect_uri: str) -> sessions_pb2.StartOidcSignInResponse:
-        """Begin a sign-in with an OpenID Connect issuer: the answer's address is for a browser. Raises ``Refused``."""
+    async def sign_in_oidc(self, issuer: str, redirect_uri: str) -> SignIn:
+        """Begin a sign-in with an OpenID Connect issuer, one of ``server.issuers``: its ``url`` is for a browser.
+
+        ``redirect_uri``: where the issuer sends the browser afterwards; ``finish`` takes the address it went to. Raises
+        ``Refused``.
+        """
         request = sessions_pb2.StartOidcSignInRequest(
             issuer=issuer, redirect_uri=redirect_uri, request_id=names.fresh()
         )
-        return await self._connection.call(self._stub.StartOidcSignIn, request)
+        begun = await self._connection.call(self._stub.StartOidcSignIn, request)
+        return SignIn(begun, self.finish_sign_in)
 
-    async def finish_sign_in(self, sign_in: str, code: str, state: str) -> Session:
-        """End it with what the issuer's redirect brought back. Raises ``Refused``."""
-        request = sessions_pb2.FinishOidcSignInRequest(
-            sign_in=sign_in, code=code, state=state, request_id=names.fresh()
-        )
+    async def finish_sign_in(self, kept: str, redirected: str) -> Session:
+        """End a sign-in that was begun here or elsewhere. Raises ``Refused``.
+
+        ``kept``: what its beginning gave to keep. ``redirected``: the address that the browser was sent to.
+        """
+        request = sessions_pb2.FinishOidcSignInRequest(sign_in=kept, request_id=names.fresh(), **brought(redirected))
         return self._make((await self._connection.call(self._stub.FinishOidcSignIn, request)).session)
+
+    def with_refresh_token(self, refresh_token: str) -> Session:
+        """The session that a refresh token renews, e.g. one kept since the program last ran; renewed at its first use.
+
+        The token is good once: keep ``session.refresh_token`` when the program ends.
+        """
+        session = sessions_pb2.Session(refresh_token=refresh_token)
+        session.expires.FromSeconds(0)
+        return self._make(session)
 
     async def close(self) -> None:
         """Ends everything on the connection."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ _FINAL = frozenset(
     )
 )
 """Ends of a stream after which another one would end alike."""
+_AGAIN = Refused("unavailable", "There is a new token.", status=grpc.StatusCode.UNAVAILABLE, retry_after_s=0)
 
 
 class Stream:
@@ -47,17 +49,19 @@ class Stream:
         open_: Callable[[Any], Any],
         begun: Callable[[Any], Awaitable[None]],
         heard: Callable[[Any], Awaitable[None]],
+        renewed: Callable[[str], None],
         ended: Callable[[Refused | None], None],
     ) -> None:
         """``open_(metadata)`` makes the call. ``begun(call)`` says on a new one what it is for, until it ends.
 
-        ``heard(response)`` takes each message. ``ended`` is told once, when it is over for good, and why: ``None``
-        where it was closed.
+        ``heard(response)`` takes each message. ``renewed(token)``: there is a new access token, under which the stream
+        has to go on. ``ended`` is told once, when it is over for good, and why: ``None`` where it was closed.
         """
         self._tokens = tokens
         self._open = open_
         self._begun = begun
         self._heard = heard
+        self._renewed = renewed
         self._ended = ended
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
@@ -67,6 +71,8 @@ class Stream:
         """When the server wants to see us again, by the loop's clock; 0: it has not said."""
         self._token = ""
         self._heard_some = False
+        self._renewed_in_vain = False
+        """The last stream was refused before anything was heard, and its token was renewed for that."""
         self.opened = 0
         """How many streams were opened so far."""
 
@@ -112,9 +118,8 @@ class Stream:
                 ended = await self._once(backoff)
                 if ended is None:
                     continue
-                if ended.status is grpc.StatusCode.UNAUTHENTICATED and self._tokens.renewable and self._heard_some:
-                    # The access token has ended under the stream; a new one that is refused at once is the end.
-                    ended = await self._renew_token() or ended
+                if ended.status is grpc.StatusCode.UNAUTHENTICATED and self._tokens.renewable:
+                    ended = await self._renew_token(ended)
                 if ended.status in _FINAL and not self._heard_some:
                     error = ended
                     return
@@ -130,13 +135,17 @@ class Stream:
             self._cancel_renewal()
             self._ended(error)
 
-    async def _renew_token(self) -> Refused | None:
+    async def _renew_token(self, ended: Refused) -> Refused:
+        """The access token has ended under the stream. A new one that is refused at once is the end."""
+        if not self._heard_some and self._renewed_in_vain:
+            return ended
+        self._renewed_in_vain = not self._heard_some
         try:
             await self._tokens.renew(self._token)
         except Refused as refused:
             self._heard_some = False
             return refused
-        return None
+        return _AGAIN
 
     async def _pause(self, pause_s: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -154,10 +163,12 @@ class Stream:
         call = self._call = self._open((("authorization", f"Bearer {self._token}"),))
         self.opened += 1
         begun = asyncio.create_task(self._begin(call), name="omnipoly-stream-writer")
+        renewer = asyncio.create_task(self._keep_token(), name="omnipoly-stream-renewer")
         try:
             while (response := await call.read()) is not EOF:
                 if not self._heard_some:
                     self._heard_some = True
+                    self._renewed_in_vain = False
                     backoff.reset()
                 await self._heard(response)
         except grpc.aio.AioRpcError as error:
@@ -171,10 +182,28 @@ class Stream:
             self._cancel_renewal()
             self._call = None
             begun.cancel()
-            await asyncio.gather(begun, return_exceptions=True)
+            renewer.cancel()
+            await asyncio.gather(begun, renewer, return_exceptions=True)
             call.cancel()
         # The server has let go of us, as one that drains does.
         return Refused("unavailable", "The stream was ended.", status=grpc.StatusCode.UNAVAILABLE)
+
+    async def _keep_token(self) -> None:
+        """Has the stream go on under a new token before its own ends."""
+        backoff = Backoff()
+        while not math.isinf(due_in_s := self._tokens.due_in_s):
+            await asyncio.sleep(due_in_s)
+            try:
+                token = await self._tokens.current()
+            except Refused as refused:
+                if not refused.passing:
+                    return  # the server ends the stream, and says why
+                await asyncio.sleep(backoff.pause_s(refused.retry_after_s))
+                continue
+            backoff.reset()
+            if token != self._token:
+                self._token = token
+                self._renewed(token)
 
     async def _begin(self, call: Any) -> None:
         # What is written on a call that has ended is lost; its reader hears why.

@@ -33,7 +33,8 @@ class Watch:
         self._following = Following(table, pin, tell=tell, game_of=self._game_of)
         self._feeds = Feeds()
         self._left = False
-        self._stream = Stream(calls.tokens, self._open, _nothing, self._heard, self._end)
+        # A viewer's stream says nothing once it is open: under a new token it is opened again, and goes on from there.
+        self._stream = Stream(calls.tokens, self._open, _nothing, self._heard, lambda token: self.drop(), self._end)
 
     async def __aenter__(self) -> Self:
         self._stream.start()

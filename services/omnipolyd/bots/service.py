@@ -51,7 +51,6 @@ class BotsService(app.Service):
         self.refused = 0
         self.started_s = time.time()
         self.instance = ""
-        self._key = ""
         self._app: app.App | None = None
         self._play: Play | None = None
         self._hints = finding.Hints()
@@ -62,7 +61,7 @@ class BotsService(app.Service):
 
     async def start(self, running: app.App) -> None:
         """Begins to connect; it serves at once, and plays as soon as a gateway answers. Raises ``ConfigError``."""
-        self._key = tokens.secret(self.settings)
+        self._key = tokens.Key(self.settings)
         self._app = running
         self.instance = running.instance
         running.serve(bots_pb2_grpc.add_BotsServiceServicer_to_server, BotsServicer(self), NAME)
@@ -112,7 +111,7 @@ class BotsService(app.Service):
         while True:
             try:
                 async with await Client.connect(self._gateway()) as client:
-                    session = client.with_tokens(lambda: tokens.session(self._key))
+                    session = client.with_tokens(self._key.session)
                     async with session.play() as play:
                         await self._played(play, session.lobby)
             except Refused as refused:

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 
 import jwt
 
+from omnipoly.runtime import logging
 from omnipoly.runtime.errors import ConfigError
 from omnipoly.wire.gen.gateway.v1 import sessions_pb2
 
 if TYPE_CHECKING:
     from .config import BotsSettings
+
+log = logging.get(__name__)
 
 PERSON = "service:bots"
 NAME = "Bots"
@@ -40,6 +43,23 @@ def secret(settings: BotsSettings) -> str:
     if len(given[0]) < SHORTEST_SECRET:
         raise ConfigError(f"OMNIPOLY_SESSION_KEY: a secret has at least {SHORTEST_SECRET} characters")
     return given[0]
+
+
+class Key:
+    """The secret that signs, read anew whenever a session is made: it may have changed in its file."""
+
+    def __init__(self, settings: BotsSettings) -> None:
+        """Raises ``ConfigError``."""
+        self._settings = settings
+        self._secret = secret(settings)
+
+    def session(self) -> sessions_pb2.Session:
+        """A session of the bots, an hour long."""
+        try:
+            self._secret = secret(self._settings)
+        except ConfigError as error:
+            log.warning("session_key_not_read", error=str(error))
+        return session(self._secret)
 
 
 def session(key: str) -> sessions_pb2.Session:
