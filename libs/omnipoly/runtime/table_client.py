@@ -16,6 +16,7 @@ from omnipoly.wire.gen.game.v1 import view_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2
 
 SERVICE = "/omnipoly.table.v1.TableService/"
+CHAT = "/omnipoly.table.v1.ChatService/"
 SUBJECT = "omnipoly.table."
 """NATS: the commits of a table, its id behind."""
 COMMITS = SUBJECT + "*"
@@ -40,12 +41,20 @@ class TableClient:
         self._key = key
 
     async def call(
-        self, table: str, method: str, request: Message | bytes, timeout_s: float, traceparent: str = ""
+        self,
+        table: str,
+        method: str,
+        request: Message | bytes,
+        timeout_s: float,
+        traceparent: str = "",
+        *,
+        service: str = SERVICE,
     ) -> bytes:
-        """Calls a method by its short name with a request or its bytes; the answer's bytes."""
+        """Calls a method by its short name with a request or its bytes; the answer's bytes. service: `CHAT` for those
+        of the chat."""
         body = request if isinstance(request, bytes) else request.SerializeToString()
         return await self._peers.call(
-            table or self._key, SERVICE + method, body, timeout_s, resend=True, traceparent=traceparent
+            table or self._key, service + method, body, timeout_s, resend=True, traceparent=traceparent
         )
 
     async def act(

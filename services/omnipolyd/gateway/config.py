@@ -38,6 +38,7 @@ class GatewaySettings(ServiceSettings):
         2, gt=0, le=5, description="how often ended sessions and bans are asked for, beside what is heard on the bus"
     )
 
+    guests_watch: bool = Field(False, description="let guests watch tables at which they have no seat")
     guests: bool = Field(True, description="take guests, who sign in without an account")
     oidc: SecretStr = Field(
         SecretStr(""), description="OpenID Connect issuers, a list in JSON; see docs/sign-in.md; empty: none"
@@ -60,6 +61,8 @@ class GatewaySettings(ServiceSettings):
     followed_tables: int = Field(64, ge=1, le=100_000, description="tables one stream of a person follows")
     viewers_per_table: int = Field(2000, ge=1, le=1_000_000, description="viewers of one table")
     open_tables: int = Field(5, ge=1, le=1_000_000, description="tables a person may have open at once")
+
+    chat_lines_per_second: float = Field(1, gt=0, le=1000, description="lines of one person in the chat of tables")
 
     heads_every_s: float = Field(2, gt=0, le=60, description="how often the tables shown are compared with the log")
     progress_after_s: float = Field(15, gt=0, le=600, description="silence after which a stream is told so")

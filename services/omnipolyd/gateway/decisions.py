@@ -66,6 +66,8 @@ class Decisions:
         for version in sorted(version for version in self.waiting if version <= self._room.version):
             for whose, prompt in self.waiting.pop(version):
                 data = frames.field(frames.PROMPT, prompt) if prompt else b""
+                if isinstance(whose, str):
+                    self._room.sit(whose)  # who is asked has a seat, wherever they have taken it
                 for follower in self._room.players.get(whose, ()) if isinstance(whose, str) else (whose,):
                     # One told late says nothing to who has asked since.
                     if follower.live and version > follower.prompted:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from omnipoly.wire.gen.game.v1 import commit_pb2
 
-COMMIT, SNAPSHOT, PROGRESS, RECONNECT, LEFT = 1, 2, 3, 5, 6
+COMMIT, SNAPSHOT, PROGRESS, CHAT, RECONNECT, LEFT = 1, 2, 3, 4, 5, 6
 """Kinds that PlayResponse and WatchResponse share, by field number."""
 PROMPT, ACCEPTED, REFUSED, LEGAL, RENEWED = 10, 11, 12, 13, 14
 """Kinds of PlayResponse alone."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from google.protobuf import duration_pb2
 
 from omnipoly.rules.codes import Code
-from omnipoly.runtime import failures, refusals
+from omnipoly.runtime import failures, refusals, table_client
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
+from omnipoly.wire.gen.table.v1 import chat_pb2
 
 from . import frames, revocations
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .rooms import Rooms
     from .streams import Stream
     from .upstream import Upstream
+    from .viewers import Viewers
 
 
 class Admitted(NamedTuple):
@@ -35,7 +37,7 @@ class Admitted(NamedTuple):
 
     seated: bool
     may_watch: bool
-    """They have a seat, are its host, or are signed in (TUB-VIEWERS)."""
+    """They have a seat, are its host, or are signed in, or guests may watch here (TUB-VIEWERS)."""
 
 
 _SITS = frozenset(("join", "take_seat"))
@@ -55,6 +57,7 @@ class Hub:
         upstream: Upstream,
         rooms: Rooms,
         presence: Presence,
+        viewers: Viewers,
     ) -> None:
         self.settings = settings
         self.revoked = revoked
@@ -65,7 +68,9 @@ class Hub:
         self.records = records
         self.upstream = upstream
         self.rooms = rooms
+        rooms.sat = presence.sit
         self.presence = presence
+        self.viewers = viewers
         self.streams: set[Stream] = set()
         self._streams_gone = asyncio.Event()
         self._draining = False
@@ -74,13 +79,17 @@ class Hub:
         self, caller: Caller, kind: str, table: str, body: bytes, timeout_s: float, traceparent: str = ""
     ) -> Any:
         """Carries a command and shows what it led to; the table's ``ActResponse``. Raises ``Failure``."""
+        if kind == "take_seat" and caller.guest:
+            # their own they may take back; anybody else's is for those who may watch (TUB-TAKEOVER)
+            admitted = await self.admit(caller, table, "", timeout_s)
+            if not admitted.may_watch:
+                raise watching_refused()
         answer = await self.upstream.act(kind, table, body, timeout_s, traceparent)
         self.rooms.take(table, answer)
         if kind in _SITS and not caller.bots:
             room = self.rooms.find(table)
             if room is not None:
                 room.sit(caller.person)
-            self.presence.sit(caller.person, table)
         return answer
 
     async def admit(self, caller: Caller, table: str, pin: str, timeout_s: float) -> Admitted:
@@ -89,7 +98,20 @@ class Hub:
             return Admitted(seated=False, may_watch=True)
         answer = await self.upstream.admit(table, caller.identity, pin, timeout_s)
         seated = answer.seat >= 0
-        return Admitted(seated, seated or answer.host or not caller.guest)
+        return Admitted(seated, seated or answer.host or not caller.guest or self.settings.guests_watch)
+
+    async def say(self, caller: Caller, table: str, command_id: str, text: str, timeout_s: float) -> Any:
+        """Writes a line and shows it; the table's ``SayResponse``. Raises ``Failure``."""
+        if caller.guest and not (await self.admit(caller, table, "", timeout_s)).may_watch:
+            raise watching_refused()
+        request = chat_pb2.SayRequest(table=table, identity=caller.identity, command_id=command_id, text=text)
+        answer = chat_pb2.SayResponse.FromString(
+            await self.upstream.tables.call(table, "Say", request, timeout_s, service=table_client.CHAT)
+        )
+        room = self.rooms.find(table)
+        if room is not None:
+            room.talk.take(answer.line.SerializeToString())
+        return answer
 
     def called(self, caller: Caller, table: str, *, seated: bool) -> None:
         """A plain call about a table was answered: that counts as being there for a while."""

@@ -23,7 +23,6 @@ QUEUE = 256
 HISTORY_PAGE = 200
 LOTS_PER_SIDE = 28
 CHAT_CHARACTERS = 300
-CHAT_LINES_PER_SECOND = 1
 CHAT_LINES_KEPT = 200
 PIN_TRIES = 5
 PIN_WINDOW_S = 600
@@ -125,7 +124,7 @@ class Limits:
             lots_per_side=LOTS_PER_SIDE,
             history_page=HISTORY_PAGE,
             chat_characters=CHAT_CHARACTERS,
-            chat_lines_per_second=CHAT_LINES_PER_SECOND,
+            chat_lines_per_second=max(1, round(settings.chat_lines_per_second)),
             chat_lines_kept=CHAT_LINES_KEPT,
             pin_tries=PIN_TRIES,
             pin_window=duration_pb2.Duration(seconds=PIN_WINDOW_S),

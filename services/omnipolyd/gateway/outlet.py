@@ -16,7 +16,7 @@ from prometheus_client import Counter
 from omnipoly.rules.codes import Code
 from omnipoly.runtime import refusals
 
-from . import limits
+from . import limits, talk
 
 if TYPE_CHECKING:
     from omnipoly.runtime.failures import Failure
@@ -31,7 +31,20 @@ CUT = Counter("omnipoly_gateway_cut_total", "Streams ended because they were too
 class Follower:
     """One table on one stream."""
 
-    __slots__ = ("caller", "entered", "gone", "held", "live", "outlet", "plays", "prompted", "room", "seated")
+    __slots__ = (
+        "admitted",
+        "caller",
+        "chat",
+        "entered",
+        "gone",
+        "held",
+        "live",
+        "outlet",
+        "plays",
+        "prompted",
+        "room",
+        "seated",
+    )
 
     def __init__(
         self, room: Room, outlet: Outlet, caller: Caller, *, plays: bool, gone: Callable[[Follower], None]
@@ -42,8 +55,12 @@ class Follower:
         self.caller = caller
         self.plays = plays
         self.gone = gone
+        self.admitted = False
+        """The table has let the caller in."""
         self.seated = False
         """The caller has a seat, as far as known."""
+        self.chat = 0
+        """The number of the last line of the chat that is on its way to the caller, or with them."""
         self.entered = False
         """Presence knows of it."""
         self.prompted = 0
@@ -125,6 +142,8 @@ class Outlet:
         """Drops what waits of a table."""
         self.behind.pop(follower, None)
         if any(one is follower for one, _ in self.queue):
+            lines = [number for one, data in self.queue if one is follower and (number := talk.number_of(data))]
+            follower.chat = min(lines, default=follower.chat + 1) - 1
             kept = [item for item in self.queue if item[0] is not follower]
             self.queue.clear()
             self.queue.extend(kept)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import grpc
-
 from omnipoly.rules.codes import Code
 from omnipoly.runtime import failures, interceptors, metrics, refusals, tracing
 from omnipoly.runtime.failures import Failure
@@ -170,8 +168,19 @@ class PlayStream(Stream):
         answer = await self._hub.upstream.legal(table, self.caller.person, at_least)
         self.outlet.answer(frames.field(frames.LEGAL, answer.prompt.SerializeToString()))
 
-    def _say(self, _request: play_pb2.Say, _size_bytes: int) -> None:
-        raise Failure(grpc.StatusCode.UNIMPLEMENTED, Code.BAD_REQUEST, "This server has no chat.")
+    def _say(self, request: play_pb2.Say, size_bytes: int) -> None:
+        checks.table(request.table)
+        checks.command_id(request.command_id)
+        checks.command_size(size_bytes)
+        self._answering(request.command_id, request.table, self._write_line(request))
+
+    async def _write_line(self, request: play_pb2.Say) -> None:
+        table, command_id = request.table, request.command_id
+        answer = await self._hub.say(self.caller, table, command_id, request.text, checks.USUAL_S)
+        accepted = play_pb2.Accepted(
+            command_id=command_id, table=table, version=answer.line.number, duplicate=answer.duplicate
+        )
+        self.outlet.answer(frames.field(frames.ACCEPTED, accepted.SerializeToString()))
 
     def _answering(self, command_id: str, table: str, work: Coroutine[Any, Any, None]) -> None:
         """Runs what ends in a refusal if it fails."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
@@ -25,6 +25,8 @@ from omnipoly.wire.gen.gateway.v1 import stream_pb2
 
 from . import frames
 from .decisions import Decisions
+from .doorway import Doorway
+from .talk import Talk
 
 if TYPE_CHECKING:
     from .outlet import Follower
@@ -54,8 +56,20 @@ class Room:
     opened: asyncio.Future[None]
     """Done once what is published is heard here; nobody is let in before."""
 
-    def __init__(self, table: str, upstream: Upstream) -> None:
+    def __init__(
+        self,
+        table: str,
+        upstream: Upstream,
+        send_away: Callable[[Follower, stream_pb2.Left.Reason.ValueType], None],
+        sat: Callable[[str, str], None],
+        *,
+        guests_watch: bool = False,
+    ) -> None:
+        """send_away: tells somebody why, and has them follow no longer. sat: told of a person who has a seat since a
+        moment ago, and of the table. guests_watch: without a seat."""
         self.table = table
+        self.send_away = send_away
+        self._sat = sat
         self.known = False
         """Version and epoch are those of the log, or were a moment ago."""
         self.version = 0
@@ -63,7 +77,7 @@ class Room:
         self.followers: dict[Follower, None] = {}
         self.shown_at = 0.0
         """When something was last shown, by the event loop's clock."""
-        self._live: dict[Follower, None] = {}
+        self.live: dict[Follower, None] = {}
         self.players: dict[str, list[Follower]] = {}
         """Followers that get prompts, by person."""
         self._upstream = upstream
@@ -75,9 +89,12 @@ class Room:
         """The highest version heard of in this epoch."""
         self._filling: asyncio.Task[None] | None = None
         self._picture: tuple[int, bytes] | None = None
+        """(version, the answer as a ``Snapshot``'s bytes)."""
         self._reading: asyncio.Task[None] | None = None
         self._holding: dict[Follower, None] = {}
         self.decisions = Decisions(self, upstream)
+        self.talk = Talk(self, upstream)
+        self.doorway = Doorway(self, upstream, guests_watch=guests_watch)
 
     def close(self) -> None:
         """Nobody follows it any more."""
@@ -85,6 +102,8 @@ class Room:
             if task is not None:
                 task.cancel()
         self.decisions.close()
+        self.talk.close()
+        self.doorway.close()
 
     # --- Commits
 
@@ -128,7 +147,7 @@ class Room:
         self.version = version
         self.shown_at = self._loop.time()
         self._buffer.append(data)
-        for follower in tuple(self._live):
+        for follower in tuple(self.live):
             follower.outlet.push(follower, data)
         if self.decisions.waiting:
             self.decisions.show()
@@ -185,9 +204,10 @@ class Room:
         self._buffer.clear()
         self._ahead.clear()
         self.decisions.forget()
+        self.talk.forget()
         self._picture = None
         self._wanted = 0
-        for follower in tuple(self._live):
+        for follower in tuple(self.live):
             follower.outlet.fall_behind(follower)
 
     def _learn(self, version: int, epoch: int, last: Iterable[bytes] = ()) -> None:
@@ -203,9 +223,9 @@ class Room:
     # --- Followers
 
     @property
-    def viewers(self) -> int:
-        """How many persons follow without a seat, by streams."""
-        return sum(not follower.seated and not follower.caller.bots for follower in self.followers)
+    def viewers(self) -> set[str]:
+        """The persons who follow without a seat."""
+        return {one.caller.person for one in self.followers if not one.seated and not one.caller.bots}
 
     def join(self, follower: Follower) -> None:
         """Somebody will follow; ``enter`` brings them in."""
@@ -231,24 +251,32 @@ class Room:
     def sit(self, person: str) -> None:
         """A person has taken a seat: their streams get prompts from now on."""
         for follower in self.players.get(person, ()):
-            follower.seated = True
+            if not follower.seated:
+                follower.seated = True
+                self._sat(person, self.table)
 
     def drop(self, follower: Follower) -> None:
         """Shows a follower nothing until they enter again."""
         follower.live = False
-        self._live.pop(follower, None)
+        self.live.pop(follower, None)
 
     async def enter(self, follower: Follower, resume: stream_pb2.Resume | None = None) -> None:
         """Brings a follower to where the room is: by what they missed, or by a snapshot. Raises ``Failure``."""
         await asyncio.shield(self.opened)
-        if resume is not None and resume.version > 0 and await self._covered(resume.version, resume.epoch):
-            self._begin(follower, resume.version)
-            return
+        if not follower.caller.bots:
+            await self.talk.ready()
+        if resume is not None:
+            follower.chat = resume.chat
+            if resume.version > 0 and await self._covered(resume.version, resume.epoch):
+                self._begin(follower, resume.version)
+                return
         while True:
-            version, snapshot = await self._snapshot()
+            version, picture = await self._snapshot()
             if self._covers(version):
                 SNAPSHOTS.inc()
-                self._begin(follower, version, snapshot)
+                if resume is not None and resume.epoch != self.epoch:
+                    follower.chat = 0  # numbers of another history
+                self._begin(follower, version, _snapshot(picture, follower.chat))
                 return
             self._picture = None
 
@@ -267,13 +295,16 @@ class Room:
         outlet = follower.outlet
         outlet.behind.pop(follower, None)
         follower.live = True
-        self._live[follower] = None
+        self.live[follower] = None
         first = [] if snapshot is None else [snapshot]
         missed = list(self._buffer)[len(self._buffer) - (self.version - version) :]
-        for data in (*first, *missed, self.progress()):
+        for data in (*first, *missed):
             outlet.push(follower, data)
             if not follower.live:
                 return  # it fell behind again
+        self.talk.deliver(follower)
+        if follower.live:
+            outlet.push(follower, self.progress())
         if follower.held:
             self._release()
 
@@ -307,7 +338,7 @@ class Room:
             self._buffer.extendleft(reversed(older[-space:]))
 
     async def _snapshot(self) -> tuple[int, bytes]:
-        """A snapshot that is not too old, and its version; many who ask at once cause one read."""
+        """A picture that is not too old, and its version; many who ask at once cause one read."""
         while True:
             if self.known and self._picture is not None and self.version - self._picture[0] <= PICTURE_AGE:
                 return self._picture
@@ -333,17 +364,16 @@ class Room:
                     await asyncio.shield(self._filling)
             if self.epoch == epoch and self.version >= version:
                 resume = stream_pb2.Resume(epoch=epoch, version=version)
-                self._picture = (
-                    version,
-                    frames.field(frames.SNAPSHOT, answer + frames.field(2, resume.SerializeToString())),
-                )
+                self._picture = (version, answer + frames.field(2, resume.SerializeToString()))
         finally:
             self._reading = None
 
     def progress(self, server_time_ms: int = 0) -> bytes:
         """Says where the room is."""
         message = stream_pb2.Progress(
-            table=self.table, version=self.version, resume=stream_pb2.Resume(epoch=self.epoch, version=self.version)
+            table=self.table,
+            version=self.version,
+            resume=stream_pb2.Resume(epoch=self.epoch, version=self.version, chat=self.talk.last),
         )
         if server_time_ms:
             message.server_time.FromMilliseconds(server_time_ms)
@@ -355,7 +385,7 @@ class Room:
         """Tells everybody that there is nothing new."""
         self.shown_at = self._loop.time()
         data = self.progress(server_time_ms)
-        for follower in tuple(self._live):
+        for follower in tuple(self.live):
             follower.outlet.push(follower, data)
 
     def _release(self) -> None:
@@ -364,6 +394,13 @@ class Room:
                 follower.outlet.release(follower, self.version)
                 if not follower.held:
                     del self._holding[follower]
+
+
+def _snapshot(picture: bytes, chat: int) -> bytes:
+    """A picture for somebody who has heard the chat up to a line: where they stand with it says so, too."""
+    if chat:
+        picture += frames.field(2, stream_pb2.Resume(chat=chat).SerializeToString())
+    return frames.field(frames.SNAPSHOT, picture)
 
 
 def _seen(task: asyncio.Task[None]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import nats.errors
@@ -48,6 +48,9 @@ class Rooms:
         self._bus = bus
         self._every_s = settings.heads_every_s
         self._quiet_s = settings.progress_after_s
+        self._guests_watch = settings.guests_watch
+        self.sat: Callable[[str, str], None] = lambda person, table: None
+        """Told of a person who has taken a seat, and where."""
         self._rooms: dict[str, Room] = {}
         self._subscriptions: dict[Room, Subscription] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -62,7 +65,9 @@ class Rooms:
         """The room of a table; given back with ``leave`` once somebody has joined."""
         room = self._rooms.get(table)
         if room is None:
-            room = self._rooms[table] = Room(table, self._upstream)
+            room = self._rooms[table] = Room(
+                table, self._upstream, self.send_away, self.sat, guests_watch=self._guests_watch
+            )
             room.opened = self._spawn(self._subscribe(room))
             ROOMS.inc()
         return room
@@ -101,10 +106,16 @@ class Rooms:
         if answer.prompts:
             room.decisions.told(answer.version, [(one.person, one.prompt) for one in answer.prompts])
 
+    def take_commit(self, table: str, commit: bytes) -> None:
+        """One commit of an answer that has no prompts, likewise."""
+        room = self._rooms.get(table)
+        if room is not None:
+            room.take(commit)
+
     # --- NATS
 
     async def _subscribe(self, room: Room) -> None:
-        """Hears all that is published about a table: commits and prompts come in order on one subscription."""
+        """Hears all that is published about a table, what is of one kind in order, on one subscription."""
 
         async def hear(message: Message) -> None:
             kind = message.subject.split(".", 2)[1]
@@ -112,6 +123,10 @@ class Rooms:
                 room.take(message.data)
             elif kind == "prompts":
                 _take_prompts(room, message.data)
+            elif kind == "chat":
+                room.talk.take(message.data)
+            elif kind == "doors":
+                room.doorway.heard(message.data)
 
         try:
             subscription = await self._bus.subscribe(f"omnipoly.*.{room.table}", hear)
@@ -160,6 +175,8 @@ class Rooms:
             room = self._rooms.get(head.table)
             if room is not None:
                 room.look(head.version, head.epoch)
+                room.talk.look(head.chat)
+                room.doorway.look(head.door)
         for table in gone:
             room = self._rooms.get(table)
             if room is not None and room.known:
@@ -167,12 +184,16 @@ class Rooms:
 
     def gone(self, room: Room) -> None:
         """The table is kept no longer: everybody is told, and nobody follows it any more."""
-        message = stream_pb2.Left(table=room.table, reason=stream_pb2.Left.REASON_GONE)
-        data = frames.field(frames.LEFT, message.SerializeToString())
         for follower in tuple(room.followers):
-            room.leave(follower)
-            follower.outlet.answer(data)
-            follower.gone(follower)
+            self.send_away(follower, stream_pb2.Left.REASON_GONE)
+
+    def send_away(self, follower: Follower, reason: stream_pb2.Left.Reason.ValueType) -> None:
+        """Somebody is told why, and follows the table no longer."""
+        room = follower.room
+        message = stream_pb2.Left(table=room.table, reason=reason)
+        room.leave(follower)
+        follower.outlet.answer(frames.field(frames.LEFT, message.SerializeToString()))
+        follower.gone(follower)
         self.close_if_empty(room)
 
     def _progress(self) -> None:

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 from omnipoly.runtime.app import Service
 from omnipoly.runtime.table_client import TableClient
 
-from . import revocations, servicer_dev, servicer_lobby, servicer_play, servicer_sessions, servicer_watch
+from . import (
+    revocations,
+    servicer_chat,
+    servicer_dev,
+    servicer_lobby,
+    servicer_play,
+    servicer_sessions,
+    servicer_trades,
+    servicer_watch,
+)
 from .accounts import Accounts
 from .catalogue import Catalogue
 from .door import Door
@@ -22,6 +31,7 @@ from .rooms import Rooms
 from .sessions import Sessions
 from .tokens import Keys
 from .upstream import Upstream
+from .viewers import Viewers
 
 if TYPE_CHECKING:
     from omnipoly.runtime.app import App
@@ -54,7 +64,8 @@ class GatewayService(Service):
         upstream = Upstream(tables, others)
         limits, keys = Limits(settings), Keys.of(settings)
         rooms = Rooms(upstream, bus, settings)
-        presence = Presence(await app.peers(settings.presence_addr) if settings.configured("presence") else None)
+        there = await app.peers(settings.presence_addr) if settings.configured("presence") else None
+        presence, viewers = Presence(there), Viewers(there, rooms, most=settings.viewers_per_table)
         catalogue, records = Catalogue(settings.editions), Records(upstream)
         accounts = Accounts(table_peers, key=app.instance)
         revoked = Revocations(accounts, settings.revocations_every_s)
@@ -63,7 +74,9 @@ class GatewayService(Service):
             issuers.of(settings), keys, sessions, keys_every_s=settings.oidc_keys_every_s
         )
         door = Door(keys, revoked, limits, address_header=settings.client_address_header)
-        self.hub = hub = Hub(settings, revoked, door.known, limits, catalogue, records, upstream, rooms, presence)
+        self.hub = hub = Hub(
+            settings, revoked, door.known, limits, catalogue, records, upstream, rooms, presence, viewers
+        )
         revoked.changed = hub.end_revoked
         await bus.subscribe(revocations.SUBJECT, revoked.hear)
         bus.on_reconnect(rooms.look_now)
@@ -78,6 +91,10 @@ class GatewayService(Service):
         door.serve(app, servicer_lobby.SERVICE, servicer_lobby.LobbyServicer(hub).methods(door))
         door.serve(app, servicer_play.SERVICE, servicer_play.PlayServicer(hub).methods(door))
         door.serve(app, servicer_watch.SERVICE, servicer_watch.WatchServicer(hub).methods(door))
+        door.serve(app, servicer_chat.SERVICE, servicer_chat.ChatServicer(hub).methods(door))
+        if "trade" in others:
+            trades = servicer_trades.TradesServicer(hub, others["trade"])
+            door.serve(app, servicer_trades.SERVICE, trades.methods(door))
         if settings.dev:
             door.serve(app, servicer_dev.SERVICE, servicer_dev.DevServicer(hub).methods(door))
 

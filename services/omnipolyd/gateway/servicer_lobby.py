@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
+from omnipoly.runtime import page_tokens
 from omnipoly.wire import editions, views
 from omnipoly.wire.gen.gateway.v1 import lobby_pb2 as pb
 from omnipoly.wire.gen.table.v1 import table_pb2
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 SERVICE = pb.DESCRIPTOR.services_by_name["LobbyService"].full_name
 EDITIONS_PAGE = 256
 TABLES_PAGE = 100
+VIEWERS_PAGE = 200
 
 
 class LobbyServicer:
@@ -39,6 +42,9 @@ class LobbyServicer:
             "GetTable": door.unary(pb.GetTableRequest, self.GetTable),
             "GetFieldCard": door.unary(pb.GetFieldCardRequest, self.GetFieldCard),
             "ListTables": door.unary(pb.ListTablesRequest, self.ListTables),
+            "SetPin": door.unary(pb.SetPinRequest, self.SetPin),
+            "ListViewers": door.unary(pb.ListViewersRequest, self.ListViewers),
+            "BarViewer": door.unary(pb.BarViewerRequest, self.BarViewer),
         }
 
     async def ListEditions(
@@ -130,3 +136,51 @@ class LobbyServicer:
             page_token=request.page_token,
         )
         return await self._hub.upstream.tables.call("", "List", body, timeout_s)
+
+    async def SetPin(self, request: pb.SetPinRequest, caller: Caller, timeout_s: float) -> bytes:
+        """Makes a table private, or opens it (TUB-PRIVATE). The table's answer is the response."""
+        checks.table(request.table)
+        checks.command_id(request.command_id)
+        checks.new_pin(request.pin)
+        body = table_pb2.SetPinRequest(
+            table=request.table, identity=caller.identity, command_id=request.command_id, pin=request.pin
+        )
+        answer = await self._hub.upstream.tables.call(request.table, "SetPin", body, timeout_s)
+        for commit in table_pb2.SetPinResponse.FromString(answer).commits:
+            self._hub.rooms.take_commit(request.table, commit)
+        return answer
+
+    async def ListViewers(
+        self, request: pb.ListViewersRequest, caller: Caller, timeout_s: float
+    ) -> pb.ListViewersResponse:
+        """A page of who watches a table (TUB-VIEWERS), for whoever may see it themselves."""
+        checks.table(request.table)
+        checks.page(request.page_size, VIEWERS_PAGE, request.page_token)
+        hub = self._hub
+        if not (await hub.admit(caller, request.table, "", timeout_s)).may_watch:
+            raise watching_refused()
+        after = page_tokens.decode(request.page_token, 1)[0] if request.page_token else ""
+        viewers = [viewer for viewer in await hub.viewers.of(request.table) if viewer.person > after]
+        page = viewers[: request.page_size or VIEWERS_PAGE]
+        response = pb.ListViewersResponse()
+        now_ms = round(time.time() * 1000)
+        for viewer in page:
+            one = response.viewers.add(person=viewer.person)
+            one.watching.FromMilliseconds(max(0, now_ms - viewer.since_ms))
+        if len(page) < len(viewers):
+            response.next_page_token = page_tokens.encode(page[-1].person)
+        return response
+
+    async def BarViewer(self, request: pb.BarViewerRequest, caller: Caller, timeout_s: float) -> bytes:
+        """Sends a viewer away, or lets them come back (TUB-VIEWERS). The table's answer is the response."""
+        checks.table(request.table)
+        checks.command_id(request.command_id)
+        checks.text("person", request.person, 1, 64)
+        body = table_pb2.BarViewerRequest(
+            table=request.table,
+            identity=caller.identity,
+            command_id=request.command_id,
+            person=request.person,
+            lift=request.lift,
+        )
+        return await self._hub.upstream.tables.call(request.table, "BarViewer", body, timeout_s)

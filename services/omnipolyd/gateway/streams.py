@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import Counter, Gauge
 
 from omnipoly.rules.codes import Code
-from omnipoly.runtime import failures, interceptors, logging, refusals
+from omnipoly.runtime import failures, interceptors, logging
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 
@@ -159,12 +159,14 @@ class Stream:
         hub, room, caller = self._hub, follower.room, self.caller
         try:
             async with asyncio.timeout(ENTER_S):
+                checks = room.doorway.checks
                 admitted = await hub.admit(caller, room.table, pin, ENTER_S)
                 follower.seated = admitted.seated
                 if not admitted.may_watch:
                     raise watching_refused()
-                if not follower.seated and not caller.bots and room.viewers > hub.settings.viewers_per_table:
-                    raise refusals.failure(Code.VIEWERS_CLOSED, "This table has as many viewers as it may have.")
+                if not follower.seated and not caller.bots:
+                    await hub.viewers.make_room(room)
+                room.doorway.admitted(follower, checks)
                 await room.enter(follower, resume)
         except TimeoutError:
             self.unfollow(follower)

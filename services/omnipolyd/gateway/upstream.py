@@ -15,10 +15,10 @@ from weakref import WeakValueDictionary
 import grpc
 from prometheus_client import Counter
 
-from omnipoly.runtime import failures, logging
+from omnipoly.runtime import failures, logging, table_client
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.auction.v1 import auction_pb2
-from omnipoly.wire.gen.table.v1 import table_pb2
+from omnipoly.wire.gen.table.v1 import chat_pb2, table_pb2
 from omnipoly.wire.gen.trade.v1 import trade_pb2
 
 from . import frames
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.get(__name__)
 
+RECHECK_S = 5.0
 LOOKS = 8
 """Pictures, admissions and decisions asked of one table at once: its queue is short, and commands come first."""
 CLOSED_S = 5.0
@@ -145,3 +146,16 @@ class Upstream:
             table=table, identity=identity, purpose=table_pb2.AdmitRequest.PURPOSE_FOLLOW, pin=pin
         )
         return table_pb2.AdmitResponse.FromString(await self.look("Admit", table, request, timeout_s))
+
+    async def recheck(self, table: str, persons: list[str]) -> table_pb2.RecheckResponse:
+        """Which of some persons may follow a table no longer. Raises ``Failure``."""
+        request = table_pb2.RecheckRequest(table=table, persons=persons)
+        return table_pb2.RecheckResponse.FromString(await self.tables.call(table, "Recheck", request, RECHECK_S))
+
+    async def lines(
+        self, table: str, after: int, page_size: int = 0, timeout_s: float = 5.0
+    ) -> chat_pb2.ChatLinesResponse:
+        """Lines of a table's chat after a number. Raises ``Failure``."""
+        request = chat_pb2.ChatLinesRequest(table=table, after=after, page_size=page_size)
+        answer = await self.tables.call(table, "ChatLines", request, timeout_s, service=table_client.CHAT)
+        return chat_pb2.ChatLinesResponse.FromString(answer)

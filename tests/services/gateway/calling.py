@@ -17,7 +17,16 @@ from omnipoly.rules.actions import Action
 from omnipoly.runtime import app, server
 from omnipoly.runtime.failures import Failure, from_rpc_error, from_status
 from omnipoly.wire import actions, calls
-from omnipoly.wire.gen.gateway.v1 import dev_pb2, lobby_pb2, play_pb2, sessions_pb2, stream_pb2, watch_pb2
+from omnipoly.wire.gen.gateway.v1 import (
+    chat_pb2,
+    dev_pb2,
+    lobby_pb2,
+    play_pb2,
+    sessions_pb2,
+    stream_pb2,
+    trades_pb2,
+    watch_pb2,
+)
 from omnipolyd.gateway import tokens
 from omnipolyd.gateway.config import GatewaySettings
 from omnipolyd.gateway.service import GatewayService
@@ -30,6 +39,8 @@ MODULES = {
     "Sessions": sessions_pb2,
     "Lobby": lobby_pb2,
     "Play": play_pb2,
+    "Chat": chat_pb2,
+    "Trades": trades_pb2,
     "Watch": watch_pb2,
     "Dev": dev_pb2,
 }

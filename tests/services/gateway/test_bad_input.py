@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import grpc
 import pytest
 
 from omnipoly.rules import actions as act
@@ -13,7 +12,7 @@ from omnipoly.rules.actions import Side
 from omnipoly.runtime.failures import Failure, from_status
 from omnipoly.wire import calls
 from omnipoly.wire.gen.game.v1 import actions_pb2
-from omnipoly.wire.gen.gateway.v1 import lobby_pb2, play_pb2, watch_pb2
+from omnipoly.wire.gen.gateway.v1 import chat_pb2, lobby_pb2, play_pb2, watch_pb2
 from tests.services.gateway.calling import PACKAGE, Client, Stack, unique_id
 from tests.services.gateway.refusing import DENIED, EXHAUSTED, INVALID, NOT_FOUND, Game, told
 
@@ -112,11 +111,29 @@ async def test_fields_that_are_not_in_the_contract(begun: Game) -> None:
     await begun.unchanged()
 
 
-async def test_a_chat_that_is_not_there_yet(begun: Game) -> None:
-    await begun.stream.send(say=play_pb2.Say(table=begun.table, command_id="c", text="hello"))
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"text": ""}, "bad_request"),
+        ({"text": "x" * 301}, "bad_request"),
+        ({"text": "a\nb"}, "bad_request"),
+        ({"text": "x" * 5000}, "too_large"),
+        ({"command_id": ""}, "bad_request"),
+        ({"table": "*"}, "bad_request"),
+        ({"table": "nobodys-table"}, "unknown_table"),
+    ],
+)
+async def test_lines_that_are_none(begun: Game, change: dict[str, str], reason: str) -> None:
+    status = {"unknown_table": NOT_FOUND, "too_large": EXHAUSTED}.get(reason, INVALID)
+    given = {"table": begun.table, "command_id": "c", "text": "hello"} | change
+    await begun.stream.send(say=play_pb2.Say(**given))
     refused = await begun.stream.next("refused")
-    assert refused.command_id == "c"
-    told(from_status(refused.status), grpc.StatusCode.UNIMPLEMENTED, "bad_request")
+    assert refused.command_id == given["command_id"]
+    told(from_status(refused.status), status, reason)
+    with pytest.raises(Failure) as caught:
+        await begun.ann.call("Chat/Say", chat_pb2.SayRequest(**given))
+    told(caught.value, status, reason)
+    await begun.unchanged()
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -5, 60_001, 10**12])

@@ -240,16 +240,7 @@ async def test_tables_are_listed(running: Stack, ann: Client, bob: Client) -> No
     assert set(tables) <= set(await listed(bob, open_only=True))
 
 
-@pytest.mark.parametrize("method", ["SetPin", "ListViewers", "BarViewer"])
-async def test_what_is_not_there_yet_is_unimplemented(running: Stack, ann: Client, method: str) -> None:
-    with pytest.raises(Failure) as caught:
-        await ann.raw(f"LobbyService/{method}", b"")
-    assert caught.value.status is grpc.StatusCode.UNIMPLEMENTED
-
-
-@pytest.mark.parametrize(
-    "service", ["ChatService/Say", "WalletService/GetBalance", "AdminService/Inspect", "TradesService/ListOffers"]
-)
+@pytest.mark.parametrize("service", ["WalletService/GetBalance", "AdminService/Inspect", "TradesService/ListOffers"])
 async def test_services_that_are_not_there_yet_are_unimplemented(running: Stack, ann: Client, service: str) -> None:
     with pytest.raises(Failure) as caught:
         await ann.raw(service, b"")

@@ -73,30 +73,6 @@ async def test_watching_needs_a_sign_in(running: Stack, ann: Client, bob: Client
     assert (await bob.watch(table).next("snapshot")).view.table == table
 
 
-async def test_a_table_has_only_so_many_viewers(
-    running: Stack, nats_url: str, ann: Client, bob: Client, unique: str
-) -> None:
-    table = await game(ann, bob)
-    async with (
-        gateway(running.table, nats_url, viewers_per_table=2) as stack,
-        stack.client(f"oidc:x-{unique}", guest=False) as one,
-        stack.client(f"guest:ann-{unique}") as player,
-    ):
-        streams = [one.watch(table), one.watch(table)]
-        for stream in streams:
-            await stream.next("progress")
-        failure = await one.watch(table).ended()
-        assert failure is not None
-        assert failure.reason == "viewers_closed"
-        # Players are none of them.
-        playing = player.play()
-        await playing.follow(table)
-        await playing.next("progress")
-        streams[0].raw.cancel()
-        await eventually(lambda: len(stack.hub.rooms.find(table).followers) == 2)
-        await one.watch(table).next("progress")
-
-
 async def test_history_page_by_page(running: Stack, ann: Client, viewer: Client) -> None:
     table = await ann.create()
     for n in range(9):
