@@ -32,7 +32,9 @@ for role in ROLES.values():
         role.settings_class()
         role.service_class()
 with contextlib.suppress(Exception):
-    from . import preparing, serving  # noqa: F401 - to be there
+    import uvloop  # noqa: F401 - to be there
+
+    from . import preparing, serving  # noqa: F401
 
 # What is loaded stays. Were it looked through by the collectors of seven processes, each would copy all of its pages.
 gc.freeze()
