@@ -15,7 +15,7 @@ from .games import open_tables
 from .processes import Platform, cpu_s
 from .rows import Asked, Row
 
-TABLES = 1000
+TABLES = 300
 """Games that nobody plays: once their players count as away, each has a deadline every 2 s."""
 SECONDS = 10.0
 FIRST_S = 75.0
