@@ -150,10 +150,12 @@ class Client:
         request = lobby_pb2.CreateTableRequest(request_id=unique_id("r"), edition=edition, **more)
         return str((await self.call("Lobby/CreateTable", request)).table)
 
-    async def act(self, table: str, action: Action, *, command_id: str = "", **more: Any) -> Any:
+    async def act(self, table: str, action: Action, *, command_id: str = "", pin: str = "", **more: Any) -> Any:
         """An action as its plain call."""
         call = calls.CALLS[act.kind_of(action)]
         request = calls.to_request(action, table, command_id or unique_id(), **more)
+        if pin:
+            request.pin = pin
         data = await self.raw(call.path.removeprefix(f"/{PACKAGE}."), request.SerializeToString())
         return call.response.FromString(data)
 

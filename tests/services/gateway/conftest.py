@@ -13,9 +13,9 @@ from tests.services.gateway.refusing import Game
 
 @pytest.fixture(scope="module")
 async def running(make_module_database: MakeDatabase, nats_url: str) -> AsyncIterator[Stack]:
-    """The module's stack, under --dev; its limits on commands are high."""
+    """The module's stack, under --dev; its limits on commands and lines of the chat are high."""
     url = await make_module_database("omnipolyd.table.migrations")
-    async with stack(url, nats_url) as running:
+    async with stack(url, nats_url, table={"chat_lines_per_second": 1000}) as running:
         yield running
 
 

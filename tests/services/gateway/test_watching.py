@@ -9,7 +9,7 @@ from omnipoly.rules import actions as act
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.game.v1 import script_pb2
 from omnipoly.wire.gen.gateway.v1 import play_pb2, watch_pb2
-from tests.services.gateway.calling import Client, Stack, game, gateway
+from tests.services.gateway.calling import Client, Stack, game
 from tests.services.waiting import eventually
 
 
