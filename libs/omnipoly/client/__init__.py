@@ -13,6 +13,9 @@ Actions and states are the engine's own (``omnipoly.rules``). What the server sa
     lobby       editions, and tables before their start
     play        one stream for any number of tables, and commands that are done once
     watch       the same for viewers
+    games       games of the past, and who stands where by them
+    wallet      credits
+    admin       what those who run the site do
     happenings  what a follower hears
     replica     a followed table
     record      what happened, in sentences

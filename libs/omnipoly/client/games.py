@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-import grpc
-
-from omnipoly.client.refused import Refused
-from omnipoly.wire.gen.gateway.v1 import lobby_pb2, lobby_pb2_grpc, watch_pb2, watch_pb2_grpc
+from omnipoly.wire.gen.gateway.v1 import watch_pb2, watch_pb2_grpc
 
 if TYPE_CHECKING:
     from omnipoly.client.connection import Calls
@@ -22,38 +19,19 @@ class Games:
         self._calls = calls
         self._stub = watch_pb2_grpc.WatchServiceStub(calls.connection.channel)
 
-    async def export(self, table: str) -> watch_pb2.ExportResponse:
+    async def export(self, table: str, *, pin: str = "") -> watch_pb2.ExportResponse:
         """Everything that a finished game can be replayed and checked from, its pages put together."""
-        try:
-            return await self._export(table)
-        except Refused as refused:
-            if refused.status is not grpc.StatusCode.UNIMPLEMENTED:
-                raise
-        return await self._gathered(table)
-
-    async def _export(self, table: str) -> watch_pb2.ExportResponse:
         whole = watch_pb2.ExportResponse()
         token = ""
         while True:
-            page = await self._calls.call(self._stub.Export, watch_pb2.ExportRequest(table=table, page_token=token))
+            page = await self._calls.call(
+                self._stub.Export, watch_pb2.ExportRequest(table=table, page_token=token, pin=pin)
+            )
             token = page.next_page_token
             page.next_page_token = ""
             whole.MergeFrom(page)
             if not token:
                 return whole
-
-    async def _gathered(self, table: str) -> watch_pb2.ExportResponse:
-        """The same from a server without exports: its history, and the edition by its digest."""
-        whole = watch_pb2.ExportResponse()
-        async for commit in self.history(table):
-            whole.commits.append(commit)
-        if whole.commits and whole.commits[0].events:
-            opened = whole.commits[0].events[0].table_opened
-            lobby = lobby_pb2_grpc.LobbyServiceStub(self._calls.connection.channel)
-            request = lobby_pb2.GetEditionRequest(edition=opened.edition, digest=opened.digest, with_text=True)
-            text = (await self._calls.call(lobby.GetEdition, request)).edition.text
-            whole.edition, whole.digest, whole.edition_text = opened.edition, opened.digest, text
-        return whole
 
     async def history(self, table: str, *, after: int = 0, pin: str = "") -> AsyncIterator[commit_pb2.Commit]:
         """A table's commits beyond a version, up to the last one there is."""
@@ -92,11 +70,11 @@ class Games:
             if not token:
                 return
 
-    async def leaderboard(self, *, edition: str = "") -> AsyncIterator[platform_pb2.Standing]:
-        """Persons by their finished games, the best first."""
+    async def leaderboard(self, *, edition: str = "", month: str = "") -> AsyncIterator[platform_pb2.Standing]:
+        """Persons by their finished games, the best first; of an edition, of a month as 2026-10 (UTC)."""
         token = ""
         while True:
-            request = watch_pb2.LeaderboardRequest(edition=edition, page_token=token)
+            request = watch_pb2.LeaderboardRequest(edition=edition, month=month, page_token=token)
             page = await self._calls.call(self._stub.Leaderboard, request)
             for standing in page.standings:
                 yield standing

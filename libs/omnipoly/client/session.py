@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from omnipoly.client import names
+from omnipoly.client.admin import Admin
 from omnipoly.client.connection import TIMEOUT_S, Calls, Connection, GivenTokens, MadeTokens, Tokens
 from omnipoly.client.dev import Dev
 from omnipoly.client.editions import Editions
@@ -15,6 +16,7 @@ from omnipoly.client.games import Games
 from omnipoly.client.lobby import Lobby
 from omnipoly.client.play import Play
 from omnipoly.client.signing_in import SignIn, brought
+from omnipoly.client.wallet import Wallet
 from omnipoly.client.watch import Watch
 from omnipoly.wire.gen.gateway.v1 import sessions_pb2, sessions_pb2_grpc
 
@@ -39,6 +41,10 @@ class Session:
         """Editions, and tables before their start."""
         self.games = Games(calls)
         """Games of the past."""
+        self.wallet = Wallet(calls)
+        """Credits, for paid tables."""
+        self.admin = Admin(calls)
+        """What those who run the site do."""
         self.dev = Dev(calls)
         """Positions and a driven clock, on a server under ``--dev``."""
 

@@ -16,7 +16,9 @@ from omnipoly.wire.gen.game.v1 import view_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2
 
 SERVICE = "/omnipoly.table.v1.TableService/"
+ADMIN = "/omnipoly.table.v1.AdminService/"
 CHAT = "/omnipoly.table.v1.ChatService/"
+WALLET = "/omnipoly.table.v1.WalletService/"
 SUBJECT = "omnipoly.table."
 """NATS: the commits of a table, its id behind."""
 COMMITS = SUBJECT + "*"
@@ -51,7 +53,7 @@ class TableClient:
         service: str = SERVICE,
     ) -> bytes:
         """Calls a method by its short name with a request or its bytes; the answer's bytes. service: `CHAT` for those
-        of the chat."""
+        of the chat, likewise `ADMIN` and `WALLET`."""
         body = request if isinstance(request, bytes) else request.SerializeToString()
         return await self._peers.call(
             table or self._key, service + method, body, timeout_s, resend=True, traceparent=traceparent

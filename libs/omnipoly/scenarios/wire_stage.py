@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 
-from omnipoly.client import Client, Play, Refused, Session, TableReplica, names
+from omnipoly.client import Client, Play, Refused, Session, TableReplica
 from omnipoly.client.happenings import Happened, Pictured
 from omnipoly.rules import actions as act
 from omnipoly.rules import engine, events, listing
@@ -25,7 +25,6 @@ from omnipoly.rules.codes import Code
 from omnipoly.rules.seats import ADMIN, BOT, is_admin
 from omnipoly.wire import views
 from omnipoly.wire.gen.game.v1 import script_pb2
-from omnipoly.wire.gen.gateway.v1 import admin_pb2, admin_pb2_grpc
 
 from . import position as positions
 from .errors import Unscripted
@@ -112,8 +111,8 @@ class WireStage:
         """Somebody acts. Raises ``Unscripted`` for what the script lacks, ``Unplayable`` for what the stack does."""
         if isinstance(action, act.Connect | act.Disconnect):
             return await self._presence(by, action)
-        if isinstance(action, act.CloseTable):
-            return await self._close_table(by)
+        if isinstance(action, act.CloseTable) or (isinstance(action, act.Remove) and by.startswith(ADMIN)):
+            return await self._as_admin(by, action)
         return await self._scripted(by, action, script, list(script.throws))
 
     async def wait(self, by_ms: int, script: Script) -> None:
@@ -266,18 +265,20 @@ class WireStage:
         self._streams.append(play)
         return play
 
-    async def _close_table(self, by: str) -> Code | None:
+    async def _as_admin(self, by: str, action: act.CloseTable | act.Remove) -> Code | None:
         """A call of its own, for admins: whoever is none is refused it there."""
         session = self._session_with_roles("an admin") if by.startswith(ADMIN) else await self._session(by)
+        table, reason = self._at.table, "a scenario"
         try:
-            stub = admin_pb2_grpc.AdminServiceStub(session.calls.connection.channel)
-            request = admin_pb2.CloseTableRequest(table=self._at.table, command_id=names.fresh(), reason="a scenario")
-            version = (await session.calls.call(stub.CloseTable, request)).version
+            if isinstance(action, act.CloseTable):
+                answer = await session.admin.close(table, reason=reason)
+            else:
+                answer = await session.admin.remove(table, action.seat, reason=reason)
         except Refused as refused:
             if refused.status is grpc.StatusCode.UNIMPLEMENTED:
                 raise Unplayable("the admins' calls") from refused
             return self._refused(refused)
-        self._log = tuple(await self._reached(version))
+        self._log = tuple(await self._reached(answer.version))
         return None
 
     # --- presence

@@ -9,12 +9,14 @@ from omnipoly.runtime.table_client import TableClient
 
 from . import (
     revocations,
+    servicer_admin,
     servicer_chat,
     servicer_dev,
     servicer_lobby,
     servicer_play,
     servicer_sessions,
     servicer_trades,
+    servicer_wallet,
     servicer_watch,
 )
 from .accounts import Accounts
@@ -92,6 +94,8 @@ class GatewayService(Service):
         door.serve(app, servicer_play.SERVICE, servicer_play.PlayServicer(hub).methods(door))
         door.serve(app, servicer_watch.SERVICE, servicer_watch.WatchServicer(hub).methods(door))
         door.serve(app, servicer_chat.SERVICE, servicer_chat.ChatServicer(hub).methods(door))
+        door.serve(app, servicer_wallet.SERVICE, servicer_wallet.WalletServicer(hub).methods(door))
+        door.serve(app, servicer_admin.SERVICE, servicer_admin.AdminServicer(hub).methods(door))
         if "trade" in others:
             trades = servicer_trades.TradesServicer(hub, others["trade"])
             door.serve(app, servicer_trades.SERVICE, trades.methods(door))

@@ -142,8 +142,7 @@ async def test_a_record_in_sentences(running: Stack, ann: Client, bob: Client, v
     assert (await viewer.call("Watch/Record", request)).lines == whole.lines[3:]
 
 
-@pytest.mark.parametrize("method", ["GetAuction", "ListResults", "Leaderboard", "Export"])
-async def test_what_is_not_there_yet_is_unimplemented(running: Stack, viewer: Client, method: str) -> None:
+async def test_what_is_not_there_yet_is_unimplemented(running: Stack, viewer: Client) -> None:
     with pytest.raises(Failure) as caught:
-        await viewer.raw(f"WatchService/{method}", b"")
+        await viewer.raw("WatchService/GetAuction", b"")
     assert caught.value.status is grpc.StatusCode.UNIMPLEMENTED

@@ -58,11 +58,10 @@ class Caller:
         return str((await self.call("Open", request)).table)
 
     async def act(self, table: str, person: str, action: act.Action, *, command_id: str = "", **more: Any) -> Any:
-        admin = more.pop("admin", False)
         timeout_s = more.pop("timeout_s", 20)
         request = pb.ActRequest(
             table=table,
-            identity=identity(person, admin=admin),
+            identity=identity(person),
             action=actions.to_proto(action),
             command_id=command_id or unique_id(),
             **more,

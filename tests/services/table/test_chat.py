@@ -18,6 +18,7 @@ from tests.services.conftest import MakeDatabase
 from tests.services.table.calling import Caller, identity, unique_id
 from tests.services.table.conftest import PACKAGE, Serve
 from tests.services.table.hearing import Ear
+from tests.services.table.operators import close
 from tests.services.table.replicas import Replica, serving
 from tests.services.waiting import eventually
 
@@ -217,7 +218,7 @@ async def test_the_host_and_who_is_out_may_write(caller: Caller) -> None:
     await caller.act(table, ANN, act.Start())
     await caller.act(table, BOB, act.Leave())
     assert (await say(caller, table, BOB, "Bye.")).line.seat == 0
-    await caller.act(table, "op", act.CloseTable(), admin=True)
+    await close(caller, table)
     await say(caller, table, BOB, "Good game.")
 
 

@@ -16,6 +16,7 @@ from omnipoly.wire.gen.game.v1 import script_pb2, view_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
 from tests.services.table.calling import Caller, identity, replay, unique_id
 from tests.services.table.conftest import Serve
+from tests.services.table.operators import close
 from tests.services.table.staging import advance, script, set_up, staged, state
 from tests.services.table.test_refusals import unchanged
 
@@ -216,6 +217,6 @@ async def test_it_says_so_in_its_first_event_and_promises_nothing(caller: Caller
     table = await staged(caller)
     first = commits.decode((await caller.log(table))[0], game).events[0]
     assert (first.dev, first.commitment) == (True, "")  # type: ignore[attr-defined]
-    await caller.act(table, "op", act.CloseTable(), admin=True)
+    await close(caller, table)
     events = [event for body in await caller.log(table) for event in commits.decode(body, game).events]
     assert not any(isinstance(event, SeedRevealed) for event in events)

@@ -18,6 +18,7 @@ from omnipolyd.table.doors.store import TRIES
 from tests.services.table.calling import Caller, identity, replay, unique_id
 from tests.services.table.conftest import Serve
 from tests.services.table.hearing import Ear
+from tests.services.table.operators import close
 from tests.services.table.replicas import Replica
 from tests.services.waiting import eventually
 
@@ -138,7 +139,7 @@ async def test_a_pin_is_set_while_the_game_runs(caller: Caller, game: Game) -> N
     await set_pin(caller, table, PIN)
     assert (await refusal(admit(caller, table, VIC))).reason == "wrong_pin"
     assert (await caller.state(table, game)).options.private
-    await caller.act(table, "op", act.CloseTable(), admin=True)
+    await close(caller, table)
     assert (await refusal(set_pin(caller, table, ""))).reason == "table_closed"
     assert (await refusal(admit(caller, table, VIC))).reason == "wrong_pin"
 

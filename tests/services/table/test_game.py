@@ -17,6 +17,7 @@ from omnipoly.wire import commits, views
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
 from tests.services.table.calling import SERVICE, Caller, replay, unique_id
 from tests.services.table.hearing import Ear
+from tests.services.table.operators import close
 from tests.services.table.playing import Picture, play
 from tests.services.table.replicas import Replica
 from tests.services.waiting import eventually
@@ -123,10 +124,10 @@ async def test_after_the_end_everything_is_refused_and_can_be_looked_at(caller: 
 async def test_a_closed_table_says_so(caller: Caller, game: Game) -> None:
     table = await caller.started(game)
     assert (await caller.refused(table, "guest:op", act.CloseTable())).reason == "not_admin"
-    await caller.act(table, "guest:op", act.CloseTable(), admin=True)
+    await close(caller, table, by="oidc:op")
     assert (await caller.refused(table, ANN, act.Roll())).reason == "table_closed"
     last = commits.decode((await caller.log(table))[-1], game)
-    assert last.actor == "admin:guest:op"
+    assert last.actor == "admin:oidc:op"
     assert isinstance(last.events[-1], SeedRevealed)
 
 

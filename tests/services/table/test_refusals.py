@@ -20,6 +20,7 @@ from omnipoly.wire.gen.game.v1 import actions_pb2
 from omnipoly.wire.gen.table.v1 import identity_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
 from tests.services.table.calling import SERVICE, Caller, identity, unique_id
+from tests.services.table.operators import close
 from tests.services.table.playing import Picture, play
 from tests.services.table.replicas import Replica
 
@@ -148,8 +149,8 @@ async def test_identities(caller: Caller, table: str, who: dict[str, Any]) -> No
 
 async def test_an_admins_id_has_room_for_its_mark(caller: Caller, table: str) -> None:
     async with unchanged(caller, table):
-        await is_malformed(caller.act(table, "x" * 59, act.CloseTable(), admin=True))
-    await caller.act(table, "x" * 58, act.CloseTable(), admin=True)
+        await is_malformed(close(caller, table, by="x" * 59))
+    await close(caller, table, by="x" * 58)
 
 
 @pytest.mark.parametrize("name", ["x" * 41, "new\nline", "\x1b[31mred", "nul\x00", "   ", "\u202eright to left"])
@@ -286,8 +287,10 @@ async def test_stale_prompts_and_versions(caller: Caller, table: str, game: Game
 async def test_actions_that_nobody_may_send(caller: Caller, table: str) -> None:
     async with unchanged(caller, table):
         for action in (act.Connect(), act.Disconnect(broken=True), act.MoveClocks(60_000), act.Advance(60_000)):
-            for person, admin in ((ANN, False), ("bot:0", False), ("guest:op", True)):
-                await is_malformed(caller.act(table, person, action, admin=admin))
+            for person in (ANN, "bot:0"):
+                await is_malformed(caller.act(table, person, action))
+            asked = request(table, "", actions.to_proto(action), identity=identity("oidc:op", admin=True))
+            await is_malformed(caller.call("Act", asked))
         await is_malformed(caller.call("Act", request(table, ANN, actions_pb2.Action())))
         await is_malformed(caller.call("Act", request(table, ANN, actions_pb2.Action.FromString(b"\xfa\x0c\x00"))))
 

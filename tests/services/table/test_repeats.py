@@ -14,6 +14,7 @@ from omnipoly.wire.gen.table.v1 import table_pb2 as pb
 from omnipolyd.table import table as tables_memory
 from tests.services.table.calling import Caller, identity, unique_id
 from tests.services.table.conftest import Serve
+from tests.services.table.operators import close
 from tests.services.table.playing import Picture, play
 from tests.services.table.replicas import Replica
 
@@ -67,7 +68,7 @@ async def test_an_id_is_its_actors_alone(caller: Caller) -> None:
     elsewhere = await caller.act(other, ANN, act.Contribute("another table"), command_id="same")
     assert not any(answer.duplicate for answer in (ann, bob, elsewhere))
     # nor is somebody's as an admin their own
-    await caller.act(table, ANN, act.CloseTable(), command_id="same", admin=True)
+    await close(caller, table, by=ANN, command_id="same")
 
 
 async def test_an_id_of_a_refused_command_may_be_used_again(caller: Caller, game: Game) -> None:
