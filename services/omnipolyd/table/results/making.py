@@ -33,6 +33,7 @@ class Score(NamedTuple):
     person: str
     name: str
     wins: int
+    """1 for the first, if they left anybody behind; else 0."""
     points: int
     """Players left behind."""
 
@@ -71,11 +72,12 @@ def ended(s: State, version: int) -> Ended | None:
 
 def scores(s: State) -> list[Score]:
     """What the game adds to the standings of each person who played it to its end or lost it."""
-    return [
-        Score(s.holder[seat], s.name[seat], int(place == 1), sum(other > place for other in s.places))
-        for seat, place in enumerate(s.places)
-        if not s.bot[seat] and s.out[seat] in _FINISHED
-    ]
+    found = []
+    for seat, place in enumerate(s.places):
+        if not s.bot[seat] and s.out[seat] in _FINISHED:
+            behind = sum(other > place for other in s.places)
+            found.append(Score(s.holder[seat], s.name[seat], int(place == 1 and behind > 0), behind))
+    return found
 
 
 def _result(s: State, version: int, finished_ms: int) -> bytes:
