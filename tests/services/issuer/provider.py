@@ -36,7 +36,7 @@ settings.configure(
         "default": {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": str(FOLDER / "provider.sqlite"),
-            "OPTIONS": {"timeout": 30, "transaction_mode": "IMMEDIATE"},
+            "OPTIONS": {"timeout": 30, "transaction_mode": "IMMEDIATE", "init_command": "PRAGMA synchronous=OFF"},
         }
     },
     DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",

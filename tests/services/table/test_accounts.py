@@ -228,7 +228,7 @@ async def test_a_ban_ends_every_session_and_keeps_out_until_it_is_lifted(account
     banned = await accounts.ban(ann.person, reason="Spoils games")
     assert banned.ban_reason == "Spoils games"
     assert banned.banned_until.ToDatetime().year == 9999
-    assert (await refused(accounts.renew(opened.refresh_token))).reason == "sign_in_required"
+    assert (await refused(accounts.renew(opened.refresh_token))).reason == "banned"
     failure = await refused(accounts.open(ann.person))
     assert (failure.status, failure.reason) == (grpc.StatusCode.PERMISSION_DENIED, "banned")
     assert failure.sentence == "You are banned: Spoils games."

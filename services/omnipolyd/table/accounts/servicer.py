@@ -171,8 +171,9 @@ class AccountServicer:
             raise unknown()
         found, at, ended = given
         log.info("ban_lifted" if request.lift else "banned", person=person, by=by, sessions=len(ended))
-        self._tell(ended)
+        # first the ban, so that those whose streams end hear why
         self._publish(Revocation(person, "", at, found.banned_until, found.stamp))
+        self._tell(ended)
         return pb.BanResponse(person=self._person(found))
 
     async def SetRoles(self, request: pb.SetRolesRequest, asked: Asked) -> pb.SetRolesResponse:

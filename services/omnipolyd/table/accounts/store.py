@@ -114,10 +114,10 @@ class AccountStore(Statements):
             if row is None or not refreshing.ours(shown, row["salt"]):
                 return Renewed(None, refused="unknown")
             person, now = _person(row), row["now"]
-            if row["ended_at"] is not None or row["expires_at"] <= now:
-                return Renewed(None, refused="ended")
             if banned(person, now):
                 return Renewed(person, refused="banned")
+            if row["ended_at"] is not None or row["expires_at"] <= now:
+                return Renewed(None, refused="ended")
             following = refreshing.after(shown, row["salt"])
             if _good(shown, row):
                 ends_at = guest_expires_at if person.guest else expires_at
