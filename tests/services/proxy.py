@@ -1,4 +1,4 @@
-"""A TCP proxy in front of Postgres that breaks what it is told to, when it sees it.
+"""A TCP proxy in front of Postgres, a service or NATS that breaks what it is told to, when it sees it.
 
     async with Proxy(database_url) as proxy:
         service = ...(database_url=proxy.url)
@@ -6,8 +6,8 @@
         ...
         await cut.done.wait()
 
-A statement is recognised by bytes that are in its arguments, a command's id for example; so that they can be seen, the
-proxy's URL says `sslmode=disable`.
+What is to be broken is recognised by bytes that are in it, a command's id for example; so that they can be seen,
+nothing is encrypted: the URL for Postgres says `sslmode=disable`.
 """
 
 from __future__ import annotations
@@ -22,22 +22,32 @@ CHUNK = 256 * 1024
 
 
 class Cut(enum.Enum):
-    """Where a connection is cut, seen from the statement that was recognised."""
+    """Where a connection is cut, seen from what was recognised."""
 
     BEFORE = "before"
-    """Nothing of it reaches the server."""
+    """Nothing of it arrives."""
     IN = "in"
-    """Half of it does: the server never carries it out."""
+    """Half of it does: the other side cannot make anything of it."""
     AFTER = "after"
-    """It is carried out, and its answer is lost."""
+    """It arrives, and whatever the other side says next is lost."""
+
+
+class Way(enum.Enum):
+    """Which way what is waited for goes."""
+
+    THERE = "there"
+    """To the server."""
+    BACK = "back"
+    """To the client."""
 
 
 class Trap:
     """Bytes that are waited for, once."""
 
-    def __init__(self, marker: bytes, cut: Cut | None) -> None:
+    def __init__(self, marker: bytes, cut: Cut | None, way: Way) -> None:
         self.marker = marker
         self.cut = cut
+        self.way = way
         self.sprung = asyncio.Event()
         """Set when the bytes have been seen."""
         self.done = asyncio.Event()
@@ -50,7 +60,8 @@ class Proxy:
     """Between one client and one server; as many connections as come."""
 
     def __init__(self, url: str) -> None:
-        """url: of the server, with a host and port, or a folder of sockets as `host` in its query."""
+        """url: of the server, with a host and port (`tcp://host:port` for what is not Postgres), or a folder of sockets
+        as `host` in its query."""
         self._given = urlsplit(url)
         self._server: asyncio.Server | None = None
         self._port = 0
@@ -69,16 +80,21 @@ class Proxy:
         password = quote(unquote(self._given.password or ""), safe="")
         return f"postgresql://{user}:{password}@127.0.0.1:{self._port}{self._given.path}?sslmode=disable"
 
+    @property
+    def address(self) -> str:
+        """host:port by way of this proxy."""
+        return f"127.0.0.1:{self._port}"
+
     # --- what it does to the connections
 
-    def cut_at(self, marker: bytes, cut: Cut) -> Trap:
+    def cut_at(self, marker: bytes, cut: Cut, way: Way = Way.THERE) -> Trap:
         """Cut the connection on which `marker` comes by next."""
-        self._traps.append(trap := Trap(marker, cut))
+        self._traps.append(trap := Trap(marker, cut, way))
         return trap
 
-    def hold(self, marker: bytes) -> Trap:
+    def hold(self, marker: bytes, way: Way = Way.THERE) -> Trap:
         """Keep back what contains `marker`, and what follows on its connection, until `released` is set."""
-        self._traps.append(trap := Trap(marker, None))
+        self._traps.append(trap := Trap(marker, None, way))
         return trap
 
     def cut_all(self) -> None:
@@ -152,10 +168,10 @@ class Proxy:
             return await asyncio.open_unix_connection(f"{folder}/.s.PGSQL.{port}", limit=CHUNK)
         return await asyncio.open_connection(self._given.hostname, port, limit=CHUNK)
 
-    def sprung(self, data: bytes) -> Trap | None:
+    def sprung(self, data: bytes, way: Way) -> Trap | None:
         """The trap that these bytes spring, which is then no longer set."""
         for trap in self._traps:
-            if trap.marker in data:
+            if trap.way is way and trap.marker in data:
                 self._traps.remove(trap)
                 trap.sprung.set()
                 return trap
@@ -181,41 +197,41 @@ class _Pair:
         self._server = server
         self._server_reader = server_reader
         self._last: Trap | None = None
-        """Its statement is carried out, its answer is lost."""
+        """It has arrived, its answer is lost."""
 
     def cut(self) -> None:
         self._client.transport.abort()
         self._server.transport.abort()
 
     async def to_server(self, reader: asyncio.StreamReader) -> None:
-        while data := await _read(reader):
-            await self._proxy.flows()
-            trap = self._proxy.sprung(data)
-            if trap is None:
-                await self._send(self._server, data)
-            elif trap.cut is None:
-                await trap.released.wait()
-                await self._send(self._server, data)
-                trap.done.set()
-            elif trap.cut is Cut.AFTER:
-                self._last = trap
-                await self._send(self._server, data)
-            else:
-                if trap.cut is Cut.IN:
-                    await self._send(self._server, data[: len(data) // 2])
-                self.cut()
-                trap.done.set()
-                return
-        self.cut()
+        await self._carry(reader, self._server, Way.THERE)
 
     async def to_client(self) -> None:
-        while data := await _read(self._server_reader):
+        await self._carry(self._server_reader, self._client, Way.BACK)
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way) -> None:
+        while data := await _read(reader):
             await self._proxy.flows()
-            if self._last is not None:
+            if self._last is not None and self._last.way is not way:
                 self.cut()
                 self._last.done.set()
                 return
-            await self._send(self._client, data)
+            trap = self._proxy.sprung(data, way)
+            if trap is None:
+                await self._send(writer, data)
+            elif trap.cut is None:
+                await trap.released.wait()
+                await self._send(writer, data)
+                trap.done.set()
+            elif trap.cut is Cut.AFTER:
+                self._last = trap
+                await self._send(writer, data)
+            else:
+                if trap.cut is Cut.IN:
+                    await self._send(writer, data[: len(data) // 2])
+                self.cut()
+                trap.done.set()
+                return
         self.cut()
 
     async def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:

@@ -24,6 +24,7 @@ from omnipoly.runtime.link_server import (
     IN_FLIGHT,
     LONGEST_TIMEOUT_MS,
     METHOD,
+    TAKEN,
     Call,
     Handler,
     LinkServer,
@@ -36,7 +37,9 @@ __all__ = ["Call", "Handler", "Link", "LinkLost", "LinkServer", "State"]
 log = logging.get(__name__)
 
 CONNECT_S = 2.0
-KEEPALIVE_S = 5.0
+KEEPALIVE_S = 4.0
+"""Silence after which a peer is probed, and how long a probe may stay unanswered: one that stands still is given up
+within twice that."""
 FIRST_BACKOFF_S = 0.05
 LONGEST_BACKOFF_S = 2.0
 
@@ -163,7 +166,9 @@ class Link:
     async def _run(self) -> None:
         backoff_s = FIRST_BACKOFF_S
         options = [
-            *server.channel_options(keepalive_s=KEEPALIVE_S, max_receive_bytes=server.MAX_FRAME_BYTES),
+            *server.channel_options(
+                keepalive_s=KEEPALIVE_S, probe_s=KEEPALIVE_S, max_receive_bytes=server.MAX_FRAME_BYTES
+            ),
             ("grpc.use_local_subchannel_pool", 1),  # a connection of its own
         ]
         async with grpc.aio.insecure_channel(self.address, options=options) as channel:
@@ -172,10 +177,13 @@ class Link:
                 stream = open_stream()
                 try:
                     async with asyncio.timeout(CONNECT_S):
-                        await stream.wait_for_connection()
-                    self._become(State.CONNECTED)
-                    backoff_s = FIRST_BACKOFF_S
-                    cause = await self._carry(stream)
+                        taken = await _taken(stream)
+                    if taken:
+                        self._become(State.CONNECTED)
+                        backoff_s = FIRST_BACKOFF_S
+                        cause = await self._carry(stream)
+                    else:
+                        cause = f"{(await stream.code()).name}: {await stream.details()}"
                 except (grpc.aio.AioRpcError, TimeoutError, asyncio.InvalidStateError) as error:
                     cause = _cause(error)
                 finally:
@@ -232,6 +240,12 @@ class Link:
         for number, future in list(self._calls.items()):
             if not future.done():
                 future.set_exception(LinkLost(self.address, sent=number not in unsent, cause=cause))
+
+
+async def _taken(stream: Any) -> bool:
+    """Whether the peer takes frames on this stream; one that is about to stop ends it without a word before."""
+    await stream.wait_for_connection()
+    return any(key == TAKEN for key, _ in await stream.initial_metadata())
 
 
 def _cause(error: BaseException) -> str:

@@ -21,6 +21,8 @@ log = logging.get(__name__)
 
 SERVICE = "omnipoly.link.v1.LinkService"
 METHOD = f"/{SERVICE}/Frames"
+TAKEN = "omnipoly-frames"
+"""Initial metadata by which a caller knows that its stream has been taken."""
 
 FRAME_ITEMS = 256
 FRAME_BYTES = 1024 * 1024
@@ -188,7 +190,7 @@ class _ServerStream:
         """Until the caller has closed its half and has every answer, or is gone."""
         if self._server.draining:
             raise failures.unavailable("this replica is stopping", retry_after_s=0.1)
-        await self._context.send_initial_metadata(())  # tells the caller that it is connected
+        await self._context.send_initial_metadata(((TAKEN, "1"),))
         reader = asyncio.create_task(self._read(), name="link-reader")
         writer = asyncio.create_task(self._write(), name="link-writer")
         try:

@@ -51,13 +51,16 @@ EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # missing in the stubs
 
 def server_options(settings: ServiceSettings, max_receive_bytes: int) -> list[Option]:
     """grpc's channel arguments for a server."""
+    keepalive_ms = round(settings.keepalive_s * 1000)
+    probe_ms = min(keepalive_ms, 10_000)
     options: list[Option] = [
         ("grpc.so_reuseport", 0),  # two servers would share the port silently
         ("grpc.max_receive_message_length", max_receive_bytes),
         ("grpc.max_send_message_length", MAX_FRAME_BYTES),
         ("grpc.max_concurrent_streams", settings.max_concurrent_streams),
-        ("grpc.keepalive_time_ms", round(settings.keepalive_s * 1000)),
-        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.keepalive_time_ms", keepalive_ms),
+        ("grpc.keepalive_timeout_ms", probe_ms),
+        ("grpc.http2.ping_timeout_ms", probe_ms),  # without it gRPC waits for a minute
         ("grpc.keepalive_permit_without_calls", 1),
         # A client may probe this often; more is answered with GOAWAY (too_many_pings).
         ("grpc.http2.min_ping_interval_without_data_ms", 2_000),
@@ -72,15 +75,23 @@ def server_options(settings: ServiceSettings, max_receive_bytes: int) -> list[Op
 
 
 def channel_options(
-    *, keepalive_s: float = 15, max_receive_bytes: int = MAX_ANSWER_BYTES, retries: bool = False
+    *,
+    keepalive_s: float = 5,
+    probe_s: float = 5,
+    max_receive_bytes: int = MAX_ANSWER_BYTES,
+    retries: bool = False,
 ) -> list[Option]:
     """grpc's channel arguments for a client of ours.
 
-    retries: unary calls that end UNAVAILABLE are tried again, twice; only for what may be carried out twice.
+    keepalive_s: silence after which the server is probed, probe_s: how long the probe may stay unanswered. Whoever
+    follows a table has to find out that its gateway stands still, and be back at another, before they are taken for
+    gone: within the 16 s of a gateway's lease and the grace. retries: unary calls that end UNAVAILABLE are tried again,
+    twice; only for what may be carried out twice.
     """
     options: list[Option] = [
         ("grpc.keepalive_time_ms", round(keepalive_s * 1000)),
-        ("grpc.keepalive_timeout_ms", 5_000),
+        ("grpc.keepalive_timeout_ms", round(probe_s * 1000)),
+        ("grpc.http2.ping_timeout_ms", round(probe_s * 1000)),  # without it gRPC waits for a minute
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.max_receive_message_length", max_receive_bytes),

@@ -12,11 +12,13 @@ import grpc.aio
 import pytest
 
 from omnipoly.runtime import app, link_server, logging
+from omnipoly.runtime import link as link_module
 from omnipoly.runtime.embedded import _free_port
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.link import Link, LinkLost, LinkServer, State
 from omnipoly.runtime.peers import Peers, rendezvous
 from omnipoly.runtime.server import Server
+from tests.services.proxy import Proxy
 from tests.services.runtime.examples import SECRET, ExampleService, ExampleSettings
 from tests.services.waiting import eventually
 
@@ -258,6 +260,37 @@ async def test_closing_ends_what_is_in_flight(example, link: Link) -> None:
     with pytest.raises(LinkLost) as caught:
         await calling
     assert caught.value.sent
+
+
+async def test_a_peer_that_stands_still_is_given_up(example, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a process that was stopped: its machine still takes in what is sent, and nobody answers."""
+    monkeypatch.setattr(link_module, "KEEPALIVE_S", 2.0)  # a server has no more often than that
+    async with Proxy(f"tcp://{example.address}") as proxy:
+        link = Link(proxy.address)
+        assert await link.call("Now", b"warm", 10) == b"warm"
+        proxy.freeze()
+        with pytest.raises(LinkLost) as caught:
+            await link.call("Now", b"into the void", 60)
+        assert caught.value.sent
+        assert link.state is State.DOWN
+        await link.close()
+
+
+async def test_a_replica_that_is_stopping_is_not_taken_for_connected() -> None:
+    """A stream that it refuses is no stream: nothing is sent there in vain, and it is asked less and less often."""
+    service = ExampleService()
+    states: list[State] = []
+    async with app.running(service) as leaving:
+        await service.link.drain()
+        link = Link(leaving.address, on_change=lambda: states.append(link.state))
+        for _ in range(3):
+            with pytest.raises(LinkLost) as caught:
+                await link.call("Now", b"", 10)
+            assert not caught.value.sent
+            await eventually(lambda: link._runner is None or link.state is State.DOWN)
+        await link.close()
+    assert State.CONNECTED not in states
+    assert service.seen == []
 
 
 # --- Several replicas

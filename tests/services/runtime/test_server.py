@@ -12,8 +12,9 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from omnipoly.runtime import app, failures, link_server, logging, server
+from omnipoly.runtime import app, failures, link_server, logging, metrics, server
 from omnipoly.runtime.errors import StartError
+from tests.services.proxy import Proxy
 from tests.services.runtime.examples import NAME, SECRET, ExampleService, ExampleSettings
 from tests.services.waiting import eventually
 
@@ -236,3 +237,29 @@ async def test_a_taken_port_is_one_line(example) -> None:
         async with app.running(ExampleService(ExampleSettings(port=example.port))):
             pytest.fail("two servers share a port")
     assert "\n" not in str(caught.value)
+
+
+async def test_a_client_that_stands_still_is_given_up() -> None:
+    """Its stream ends, and with it whatever is kept for it."""
+    service = ExampleService(ExampleSettings(keepalive_s=1))
+    async with (
+        app.running(service) as running,
+        Proxy(f"tcp://{running.address}") as proxy,
+        grpc.aio.insecure_channel(proxy.address) as channel,
+    ):
+        call = channel.stream_stream(f"/{NAME}/ReadWrite")()
+        await call.write(b"hello")
+        assert await call.read() == b"hello"
+        ended = _handled("ReadWrite")
+        proxy.freeze()
+        await eventually(lambda: _handled("ReadWrite") == ended + 1)
+
+
+def _handled(method: str) -> float:
+    """How many RPCs of a method have ended."""
+    (metric,) = metrics.RPC_HANDLED.collect()
+    return sum(
+        sample.value
+        for sample in metric.samples
+        if sample.name.endswith("_total") and sample.labels["grpc_method"] == method
+    )
