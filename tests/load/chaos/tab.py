@@ -127,7 +127,7 @@ class Tab:
                 if self._take(data):
                     return "sent away"
         except grpc.aio.AioRpcError as error:
-            return error.code().name
+            return f"{error.code().name}: {(error.details() or '')[:100]}"
         except asyncio.InvalidStateError:
             return "broken"
         except asyncio.CancelledError:
