@@ -30,15 +30,17 @@ async def ask(caller: Caller, service: str, method: str, request: Message, timeo
     return getattr(messages, f"{method}Response").FromString(body)
 
 
-async def admin(caller: Caller, method: str, *, roles: Iterable[str] = ("admin",), by: str = ROOT, **given: Any) -> Any:
+async def admin(
+    caller: Caller, method: str, *, as_roles: Iterable[str] = ("admin",), as_who: str = ROOT, **given: Any
+) -> Any:
     """A call of the ``AdminService``."""
-    request = getattr(admin_pb2, f"{method}Request")(identity=somebody(by, *roles), **given)
+    request = getattr(admin_pb2, f"{method}Request")(identity=somebody(as_who, *as_roles), **given)
     return await ask(caller, "AdminService", method, request)
 
 
 async def close(caller: Caller, table: str, *, command_id: str = "", by: str = ROOT, reason: str = "") -> Any:
     """An admin closes a table."""
-    return await admin(caller, "Close", table=table, command_id=command_id or unique_id(), by=by, reason=reason)
+    return await admin(caller, "Close", table=table, command_id=command_id or unique_id(), as_who=by, reason=reason)
 
 
 async def freeze(caller: Caller, table: str, *, thaw: bool = False) -> Any:
