@@ -217,6 +217,8 @@ class WireStage:
 
     def _refused(self, refused: Refused) -> Code:
         """The code of a refusal by the rules. Raises every other one."""
+        if refused.known is Code.SIGN_IN_REQUIRED:
+            raise Unplayable("guests who are viewers: let them watch (OMNIPOLY_GUESTS_WATCH)") from refused
         if refused.known is None or refused.passing:
             raise refused
         self._log = ()
