@@ -8,8 +8,8 @@ lock), an open transaction is rolled back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -112,9 +112,18 @@ class Database:
         """Calls `callback(old, new)` in the event loop whenever a connection finds another epoch; it must not raise."""
         self._callbacks.append(callback)
 
-    def acquire(self) -> AbstractAsyncContextManager[Connection]:
+    @asynccontextmanager
+    async def acquire(self) -> AsyncIterator[Connection]:
         """A connection for several statements, or a transaction; given back at the end of the block."""
-        return cast("AbstractAsyncContextManager[Connection]", self._pool.acquire())
+        async with self._pool.acquire() as connection:
+            try:
+                yield connection
+            except AttributeError as error:
+                # A connection that is ended between two steps of a statement has no protocol any more, over which
+                # asyncpg then stumbles.
+                if not connection.is_closed():
+                    raise
+                raise asyncpg.InterfaceError("the connection was ended in the middle of a statement") from error
 
     async def fetch(self, sql: str, *args: object, timeout_s: float | None = None) -> list[Record]:
         """The rows of one statement."""

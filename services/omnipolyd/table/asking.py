@@ -49,8 +49,10 @@ async def ask(query: Callable[[], Awaitable[T]]) -> T:
     ``database.FAULTS`` for what the server will never answer.
     """
     while True:
+        running = asyncio.ensure_future(query())
+        running.add_done_callback(_seen)
         try:
-            return await asyncio.shield(asyncio.ensure_future(query()))
+            return await asyncio.shield(running)
         except FAULTS as error:
             if not passes(error):
                 raise
@@ -66,6 +68,12 @@ async def asked(query: Callable[[], Awaitable[T]], waits_s: float) -> T:
             return await ask(query)
     except TimeoutError:
         raise failures.unavailable("The log cannot be reached; try again.") from None
+
+
+def _seen(done: asyncio.Future[T]) -> None:
+    """A query's caller may have given up: nobody has to look at what became of it."""
+    if not done.cancelled():
+        done.exception()
 
 
 class _Quiet:

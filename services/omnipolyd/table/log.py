@@ -122,7 +122,11 @@ class Log:
 
     async def _write(self, batch: list[tuple[Entry, Done]]) -> None:
         batch.sort(key=_table_id)
-        outcomes = await self._outcomes([entry for entry, _ in batch])
+        try:
+            outcomes = await self._outcomes([entry for entry, _ in batch])
+        except Exception as error:  # whatever this is, it is no answer: nobody's table may wait for one for ever
+            log.exception("append_failed", commits=len(batch), error=repr(error))
+            outcomes = {entry.table_id: Outcome.UNKNOWN for entry, _ in batch}
         for entry, done in batch:
             self._tell(entry, done, outcomes[entry.table_id])
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 
 import asyncpg
@@ -67,6 +68,32 @@ async def test_a_lost_connection_is_unknown_and_the_next_call_has_a_new_one(data
     with pytest.raises((asyncpg.PostgresError, OSError)) as caught:
         await database.fetchval(own)
     assert outcome_unknown(caught.value)
+    assert await database.fetchval("SELECT 1") == 1
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+async def test_a_connection_that_ends_between_two_steps_of_a_statement(database: Database, steps: int) -> None:
+    """However far it has come: one of the faults that callers know."""
+
+    mine: list[asyncpg.Connection] = []
+
+    async def ask() -> None:
+        async with database.acquire() as connection:
+            mine.append(connection)
+            await connection.fetchval("SELECT $1::int + 1", 1)
+
+    task = asyncio.create_task(ask())
+    answered, last = 0, None
+    while answered < steps:
+        waits_for = task._fut_waiter
+        if mine and waits_for is not last and waits_for.done():
+            # this answer has been read, and whoever waits for it has not run yet
+            answered, last = answered + 1, waits_for
+        else:
+            await asyncio.sleep(0)
+    mine.pop().terminate()
+    with contextlib.suppress(*FAULTS):
+        await task
     assert await database.fetchval("SELECT 1") == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 
 import asyncpg
@@ -13,7 +14,7 @@ from omnipoly.rules.ring import Game
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire import commits
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
-from omnipolyd.table import outages, store
+from omnipolyd.table import asking, outages, store
 from tests.services.proxy import Cut, Proxy
 from tests.services.table.calling import replay, unique_id
 from tests.services.table.conftest import Serve
@@ -302,6 +303,54 @@ async def test_a_row_that_the_server_refuses_hurts_one_table(serve: Serve, proxy
     assert all(answer.version == 2 for answer in answers)  # type: ignore[union-attr]
     assert len(await caller.log(tables[6])) == 1
     await caller.act(tables[6], ANN, act.AddBot())
+
+
+async def test_an_append_that_ends_in_something_unforeseen(
+    serve: Serve, game: Game, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no answer: the command is looked up, and no table stands still for it."""
+    replica = await serve()
+    caller = replica.caller
+    tables = [await caller.started(game, bots=1) for _ in range(2)]
+    append, written = replica.tables._log._store.append, []
+
+    async def stumbles(connection: asyncpg.Connection, entries: list[store.Entry]) -> list[str]:
+        written.append(len(entries))
+        moved = await append(connection, entries)
+        if len(written) <= 2:
+            raise AttributeError("an error of the driver's own")
+        return moved
+
+    monkeypatch.setattr(replica.tables._log._store, "append", stumbles)
+    for table in tables:
+        for _ in range(2):
+            picture = await Picture.take(caller, table, game)
+            who, action = picture.next_action()
+            picture.apply((await caller.act(table, who, action)).commits)
+        assert replay(await caller.log(table), game) == picture.state
+    assert len(written) == 4
+
+
+async def test_a_query_that_fails_after_its_caller_gave_up() -> None:
+    """Nobody is left to be told, and that is no fault."""
+    said: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    begun, fails = asyncio.Event(), asyncio.Event()
+
+    async def query() -> None:
+        begun.set()
+        await fails.wait()
+        raise ConnectionResetError
+
+    asked = asyncio.create_task(asking.ask(query))
+    await begun.wait()
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    fails.set()
+    await eventually(lambda: len(asyncio.all_tasks()) == 1)
+    gc.collect()
+    assert not said
 
 
 async def test_a_server_that_only_reads_for_a_while(serve: Serve, log_url: str, game: Game) -> None:
