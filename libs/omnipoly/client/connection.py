@@ -27,7 +27,9 @@ Response = TypeVar("Response")
 TIMEOUT_S = 10.0
 """How long a call waits for its answer unless it is said otherwise."""
 EARLY_S = 60.0
-"""A token is renewed so long before it ends, a short one when a third of its life is left."""
+"""A token is renewed so long before it ends."""
+LEAST_LIFE = 2 / 3
+"""But not before so much of its life is over."""
 
 _SERVICES = ("Sessions", "Lobby", "Play", "Watch", "Chat", "Wallet", "Trades", "Admin", "Dev")
 _STREAMS = (("Play", "Play"), ("Watch", "Watch"))
@@ -103,7 +105,7 @@ class Tokens:
         self.session = session
         """The session as it was last given."""
         left_s = session.expires.seconds - self._behind_s - time.time() if session.HasField("expires") else math.inf
-        self._due = time.monotonic() + max(left_s - EARLY_S, left_s * 2 / 3)
+        self._due = time.monotonic() + max(left_s - EARLY_S, left_s * LEAST_LIFE)
 
     @property
     def renewable(self) -> bool:
