@@ -64,6 +64,7 @@ TOLD: list[tuple[State, Any]] = [
         *(E.SeatTaken(1, "bot:1", "ben", bot) for bot in (True, False)),
         E.SeatFreed(1),
         E.OptionsSet(Options(round_limit=1, time_limit_min=22, entry_fee=5)),
+        E.OptionsSet(Options(private=True, viewers_chat=True, viewers_take_bots=True)),
         E.Contributed("guest:1", "семь"),
         *(E.HostChanged(person) for person in ("guest:1", "", "admin:root")),
         *(

@@ -120,4 +120,10 @@ class Teller:
             parts.append(self.wording.count("minutes", options.time_limit_min))
         if options.entry_fee:
             parts.append(self.phrase("options.entry_fee", credits=self.wording.count("credits", options.entry_fee)))
+        switches = {
+            "private": options.private,
+            "viewers_chat": options.viewers_chat,
+            "viewers_take_bots": options.viewers_take_bots,
+        }
+        parts += [self.phrase(f"options.{name}") for name, on in switches.items() if on]
         return ", ".join(parts)
