@@ -18,6 +18,19 @@ import sys
 
 def main() -> None:
     """The entry point: what cannot start says why in one line, not in a stack trace."""
+    if sys.argv[1:2] != ["up"] or {"-h", "--help"} & set(sys.argv):
+        _call()
+        return
+    from omnipolyd.up import forking
+
+    forking.begin()  # it has more to import than this process: a second's work that may begin at once
+    try:
+        _call()
+    finally:
+        forking.end()
+
+
+def _call() -> None:
     from omnipoly.runtime.errors import StartError
     from omnipolyd.commands import app
 

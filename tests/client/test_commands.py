@@ -172,6 +172,57 @@ async def test_a_game_is_checked_from_the_server_and_from_a_file(gateway: str, c
     assert (await command("verify", kept)).code == 2
 
 
+@pytest.mark.parametrize("name", ["game.export", "game.json"])
+async def test_a_game_is_exported_told_and_checked_without_a_server(
+    gateway: str, client: Client, tmp_path: Path, name: str
+) -> None:
+    table = await finished(client)
+    kept = tmp_path / name
+    done = await command("export", table, kept, "--gateway", gateway)
+    assert done.code == 0, done
+    assert done.out.startswith(f"{kept}: ")
+    told, again = await asyncio.gather(command("replay", kept), command("verify", kept))
+    assert (told.code, again.code) == (0, 0), (told, again)
+    watched = await command("watch", table, "--gateway", gateway, "--token", viewer())
+    assert watched.out.strip().splitlines()[-1] == told.out.strip().splitlines()[-1]
+    record = [line.text async for line in client.with_token(viewer()).games.record(table)]
+    lines = told.out.splitlines()
+    assert lines[: len(record)] == record
+    assert "every one of them is the seed's" in again.out
+
+    forged = exports.parse(kept.read_bytes())
+    del forged.commits[3]
+    kept.write_bytes(exports.written(forged))
+    broken = await command("replay", kept)
+    assert (broken.code, broken.err) == (1, f"omnipoly: {kept}: commit 4 is missing\n")
+    nowhere = await command("export", table, tmp_path / "no" / "folder", "--gateway", gateway)
+    assert (nowhere.code, nowhere.err) == (2, f"omnipoly: {tmp_path}/no/folder: No such file or directory\n")
+
+
+async def test_who_stands_where_and_what_was_played_are_listed(gateway: str, client: Client) -> None:
+    ann, bob = await client.sign_in_guest("Ann"), await client.sign_in_guest("Bob [the second]")
+    table = await ann.lobby.create("laspoly")
+    await bob.lobby.join(table)
+    await ann.lobby.start(table)
+    await ann.lobby.leave(table)
+    ranked = await command("leaderboard", "--gateway", gateway, "--edition", "laspoly")
+    assert ranked.code == 0, ranked
+    (row,) = (line for line in ranked.out.splitlines() if bob.person in line)
+    assert row.split() == ["1", "Bob", "[the", "second]", "1", "1", "1", bob.person]
+    played = await command("history", "--gateway", gateway, "--person", bob.person)
+    assert played.code == 0, played
+    (row,) = (line for line in played.out.splitlines() if table in line)
+    assert "laspoly" in row
+    assert "last standing" in row
+    assert "1. Bob [the second], 2. Ann" in row
+    nothing = await command("history", "--gateway", gateway, "--person", "oidc:nobody")
+    assert nothing.out == "No such game has been finished yet.\n"
+    nobody = await command("leaderboard", "--gateway", gateway, "--month", "2001-01")
+    assert nobody.out == "Nobody has finished such a game yet.\n"
+    wrong = await command("leaderboard", "--gateway", gateway, "--month", "January")
+    assert (wrong.code, wrong.err) == (1, "omnipoly: A month is written 2026-10. (bad_request)\n")
+
+
 async def test_a_game_that_goes_on_cannot_be_checked(platform: Stack, client: Client) -> None:
     session = await client.sign_in_guest("Host")
     table = await session.lobby.create("rugpull")

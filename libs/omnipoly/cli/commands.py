@@ -25,7 +25,11 @@ class Row(NamedTuple):
 COMMANDS = (
     Row("demo", "omnipoly.cli.demo"),
     Row("edition", "omnipoly.cli.edition"),
+    Row("export", "omnipoly.cli.export"),
+    Row("history", "omnipoly.cli.history"),
+    Row("leaderboard", "omnipoly.cli.leaderboard"),
     Row("play", "omnipoly.cli.play"),
+    Row("replay", "omnipoly.cli.replay"),
     Row("scenario", "omnipoly.cli.scenario"),
     Row("simulate", "omnipoly.cli.simulate"),
     Row("verify", "omnipoly.cli.verify"),

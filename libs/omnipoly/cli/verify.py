@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import connecting
+from . import connecting, export
 from .commands import UserError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def command(
     game: Annotated[str, typer.Argument(metavar="FILE|TABLE", help="An exported game, or the id of a table.")],
     gateway: connecting.Gateway = connecting.GATEWAY,
     token: connecting.Token = "",
+    pin: connecting.Pin = "",
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the table's export here.")] = None,
 ) -> None:
     """Replay a finished game from its log alone and check every throw and card.
@@ -28,36 +29,34 @@ def command(
     """
     from . import showing
 
-    export = _from_file(Path(game)) if Path(game).is_file() else connecting.run(_from_table(gateway, token, game))
+    file = Path(game)
+    exported = export.read(file) if file.is_file() else connecting.run(export.fetched(gateway, token, game, pin=pin))
     if save is not None:
-        try:
-            save.write_bytes(export.SerializeToString())
-        except OSError as error:
-            raise UserError(f"{save}: {error.strerror}") from error
+        export.write(save, exported)
     out = showing.console()
-    verdict = check(export)
+    verdict = check(exported)
     for line in told(verdict):
         out.print(line, markup=False)
     raise typer.Exit(0 if verdict.holds else 1)
 
 
-def read(export: watch_pb2.ExportResponse) -> Exported:
+def read(exported: watch_pb2.ExportResponse) -> Exported:
     """The game of an export. Raises ``UserError``."""
     from omnipoly.client import Refused, exports
     from omnipoly.wire.malformed import Malformed
 
     try:
-        return exports.read(export)
+        return exports.read(exported)
     except (Malformed, Refused) as error:
         raise UserError(f"this game cannot be read: {error}") from error
 
 
-def check(export: watch_pb2.ExportResponse) -> Verdict:
+def check(exported: watch_pb2.ExportResponse) -> Verdict:
     """The verdict on an export. Raises ``UserError`` when it cannot be read."""
     from omnipoly.client import verify
 
-    exported = read(export)
-    return verify.check(exported.game, exported.log)
+    game = read(exported)
+    return verify.check(game.game, game.log)
 
 
 def told(verdict: Verdict) -> list[str]:
@@ -72,21 +71,3 @@ def told(verdict: Verdict) -> list[str]:
         ]
     problems = [f"commit {problem.version}: {problem.sentence}" for problem in verdict.problems]
     return [f"{counted}, and not all is as the seed and the rules have it:", *problems]
-
-
-def _from_file(path: Path) -> watch_pb2.ExportResponse:
-    from omnipoly.client import exports
-    from omnipoly.wire.malformed import Malformed
-
-    try:
-        return exports.parse(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from error
-    except Malformed as error:
-        raise UserError(f"{path}: {error.sentence}") from error
-
-
-async def _from_table(gateway: str, token: str, table: str) -> watch_pb2.ExportResponse:
-    async with connecting.connected(gateway) as client:
-        session = await connecting.signed_in(client, token, "verify")
-        return await session.games.export(table)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from omnipoly.runtime.config import ServiceSettings
+
+from .oidc import issuers
 
 
 class GatewaySettings(ServiceSettings):
@@ -67,6 +69,11 @@ class GatewaySettings(ServiceSettings):
     heads_every_s: float = Field(2, gt=0, le=60, description="how often the tables shown are compared with the log")
     progress_after_s: float = Field(15, gt=0, le=600, description="silence after which a stream is told so")
     reconnect_within_s: float = Field(5, ge=0, le=30, description="over how long clients come back after a drain")
+
+    @model_validator(mode="after")
+    def _issuers_are_understood(self) -> Self:
+        issuers.of(self)  # a ConfigError of its own, which says where in the list
+        return self
 
     def configured(self, service: str) -> bool:
         """Whether the address of a service was set, here or in the environment."""

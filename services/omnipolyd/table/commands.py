@@ -156,7 +156,8 @@ class Act(Command):
             engine.play_due(draft, now_ms=now_ms)
             if self.if_version != version or len(draft.events) > before:
                 return Refused.because(Code.STALE_VERSION)
-        if draft.state.options.entry_fee and isinstance(self.action, act.Join) and is_guest(self.actor):
+        s = draft.state
+        if s.options.entry_fee and not s.started_ms and isinstance(self.action, act.Join) and is_guest(self.actor):
             return Refused(Code.SIGN_IN_REQUIRED, NO_GUESTS)
         refused = engine.act(draft, self.actor, self.action, now_ms=now_ms, prompt=self.prompt)
         if refused is None:

@@ -6,7 +6,6 @@ import os
 
 from omnipoly.runtime.errors import ConfigError
 
-from . import forking
 from .folder import DataFolder
 from .options import DEFAULT_FOLDER, Options
 
@@ -18,12 +17,10 @@ def up(options: Options) -> int:
     data = options.data if options.data is not None or options.ephemeral else DEFAULT_FOLDER
     folder = DataFolder(data, ephemeral=options.ephemeral)
     try:
-        forking.begin()
-        from . import run  # while the other imports, too
+        from . import run
 
         return run.run(options, folder, ready)
     finally:
-        forking.end()
         folder.release()
 
 

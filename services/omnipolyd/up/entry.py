@@ -8,7 +8,6 @@ from . import kin
 
 # What a process tells `up`: one of these words, and a sentence or nothing.
 SERVING = "serving"
-READABLE = "readable"
 MIGRATED = "migrated"
 REFUSED = "refused"
 

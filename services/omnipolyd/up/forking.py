@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.context
+import os
+import signal
 import sys
 from multiprocessing import forkserver, resource_tracker
 from typing import Any
@@ -28,7 +30,9 @@ def begin() -> None:
 
 
 def end() -> None:
-    """Waits for the end of whatever processes were forked from, once these have ended; nobody else would."""
+    """Ends whatever processes were forked from; these have ended. Nobody else would wait for it."""
     helpers: tuple[Any, ...] = (forkserver._forkserver, resource_tracker._resource_tracker)
+    if helpers[0]._forkserver_pid is not None:
+        os.kill(helpers[0]._forkserver_pid, signal.SIGKILL)  # it may import still, and hears nothing meanwhile
     for helper in helpers:
         helper._stop()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import sys
 
 from omnipolyd.roles import ROLES
 
@@ -26,6 +27,11 @@ kin.die_with_parent()
 kin.set_name("omni-fork")
 
 gc.disable()  # nothing of what follows is garbage
+# structlog imports rich where it can, for a console's colours; logs of these processes go into files.
+sys.modules["rich"] = None  # type: ignore[assignment]
+with contextlib.suppress(Exception):
+    import structlog  # noqa: F401
+del sys.modules["rich"]
 for role in ROLES.values():
     # One that cannot be imported says so itself, into its log, when it starts.
     with contextlib.suppress(Exception):

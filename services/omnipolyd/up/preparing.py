@@ -1,4 +1,4 @@
-"""Inside the process of `up` that comes first: does every role understand its settings, and is the schema theirs."""
+"""Inside the process of `up` that comes first: the schema and, while it waits for the database, all settings."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from omnipoly.runtime import config, logging, migrations
 from omnipoly.runtime.errors import StartError
 from omnipolyd import roles
 
-from .entry import MIGRATED, READABLE, REFUSED
+from .entry import MIGRATED, REFUSED
 
 
 def prepare(environments: dict[str, dict[str, str]], owner: Connection) -> None:
-    """Checks the settings of each role; then waits for the database's URL on `owner` and migrates.
+    """Waits for the database's URL on `owner` and migrates; says `MIGRATED`, or `REFUSED` and why.
 
-    environments: by role. Says `READABLE`, and after the URL `MIGRATED`; in place of either `REFUSED` and why.
+    environments: by role. Settings are looked at only while there is nothing else to do: a role finds its own faults
+    when it starts, but that is after the database has been made.
     """
     logging.configure("up")
     try:
-        _check(environments)
-        owner.send((READABLE, ""))
+        if not owner.poll():
+            _check(environments)
         url: str = owner.recv()
         ran = asyncio.run(migrate(url, list(environments)))
         owner.send((MIGRATED, ", ".join(f"{package} {number}" for package, numbers in ran for number in numbers)))

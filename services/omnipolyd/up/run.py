@@ -74,7 +74,8 @@ class Up:
             logs = [one.log for one in self.processes]
             self._following = asyncio.create_task(follow(logs, partial(typer.echo, err=True)))
         self._ports.share()
-        for one in self.processes:
+        # One after another: who relies on the others has most to do at its start.
+        for one in sorted(self.processes, key=lambda one: -one.instance.role.tier):
             one.launch()
         await _all(self._serving(one) for one in self.processes)
         self._servers.keep()
@@ -120,24 +121,29 @@ class Up:
             raise
 
     async def _prepare(self, instances: list[Instance]) -> None:
-        """Settings, while the servers start; then the schema."""
-        environments = {one.role.name: one.environment for one in instances}
-        log = self.folder.log("prepare")
-        arguments = (str(log), environments)
+        """The schema, once there is a database; a fault that is found before that ends the wait for it."""
+        arguments = (str(self.folder.log("prepare")), {one.role.name: one.environment for one in instances})
         self._preparing = preparing = Started(entry.prepare, arguments, talk=True)
-        await self._expect(entry.READABLE)
-        await self._servers.started()
-        preparing.connection.send(self._servers.database_url)
-        self.migrated = await self._expect(entry.MIGRATED)
+        servers = asyncio.create_task(self._servers.started())
+        migrated = asyncio.create_task(self._migrated(preparing))
+        try:
+            await asyncio.wait({servers, migrated}, return_when=asyncio.FIRST_COMPLETED)
+            if not migrated.done():
+                servers.result()
+                preparing.connection.send(self._servers.database_url)
+            self.migrated = await migrated
+        finally:
+            servers.cancel()
+            migrated.cancel()
+            await asyncio.gather(servers, migrated, return_exceptions=True)
 
-    async def _expect(self, word: str) -> str:
-        assert self._preparing is not None
-        said = await self._preparing.word()
-        if isinstance(said, tuple) and said[0] == word:
+    async def _migrated(self, preparing: Started) -> str:
+        said = await preparing.word()
+        if isinstance(said, tuple) and said[0] == entry.MIGRATED:
             return str(said[1])
         if isinstance(said, tuple) and said[0] == entry.REFUSED:
             raise StartError(str(said[1]))
-        raise StartError(f"the settings and the schema could not be looked at; see {self.folder.log('prepare')}")
+        raise StartError(f"the database could not be migrated; see {self.folder.log('prepare')}")
 
 
 def run(options: Options, folder: DataFolder, ready: int | None) -> int:

@@ -181,6 +181,8 @@ class Watching:
 
     def __init__(self, call: Any) -> None:
         self.raw = call
+        self.heard: list[bytes] = []
+        """All that came, as it came."""
 
     async def read(self) -> Any:
         """The next message; None at the end. Raises ``Failure`` when the stream ends with one."""
@@ -189,7 +191,10 @@ class Watching:
                 data = await self.raw.read()
             except grpc.aio.AioRpcError as error:
                 raise from_rpc_error(error) from None
-            return None if data is server.EOF else self.response.FromString(data)
+            if data is server.EOF:
+                return None
+            self.heard.append(data)
+            return self.response.FromString(data)
 
     async def next(self, *kinds: str) -> Any:
         """The next message of one of these kinds, or any: the member itself. Others are passed over."""
