@@ -17,7 +17,7 @@ players = $(if $(PLAYERS),--players $(PLAYERS))
 port    = $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test lint types protos simulate bench profile golden lock clean
+.PHONY: help setup demo run test lint types protos simulate bench profile chaos golden lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -58,6 +58,10 @@ bench: $(VENV) ## Measure what the platform costs, in ratios (ONLY=B-…, SECOND
 
 profile: $(VENV) ## Write flame graphs of a command's way to build/profile-*.svg
 	@$(BIN)/python -m tests.load.bench --profile
+
+# Whole processes are killed and stopped, so it runs by itself: everything about a run stays in build/chaos.
+chaos: $(VENV) ## Kill, stop and cut everything while 50 tables are played, then check every journal (CHAOS_SECONDS, SEED)
+	@$(BIN)/python -m tests.load.chaos $(if $(CHAOS_SECONDS),--seconds $(CHAOS_SECONDS)) $(if $(SEED),--seed $(SEED))
 
 golden: $(VENV) ## Write the golden playthroughs of tests/golden anew, where what is played has changed on purpose
 	@$(BIN)/python -m tests.golden.write
