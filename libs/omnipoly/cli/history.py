@@ -38,7 +38,9 @@ def command(
         seats = sorted(one.seats, key=lambda seat: seat.place)
         places = ", ".join(f"{seat.place}. {seat.name}" for seat in seats)
         table.add_row(ended, escape(one.edition), why, str(one.rounds), escape(places), one.table)
-    showing.console().print(table if table.row_count else "No such game has been finished yet.")
+    showing.console(columns=showing.LIST_COLUMNS).print(
+        table if table.row_count else "No such game has been finished yet."
+    )
 
 
 async def _results(gateway: str, token: str, person: str, edition: str, rows: int) -> list[table_pb2.GameResult]:

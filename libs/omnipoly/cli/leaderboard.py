@@ -35,7 +35,9 @@ def command(
     for one in connecting.run(_standings(gateway, token, edition, month, rows)):
         figures = (str(one.games), str(one.wins), str(one.points))
         table.add_row(str(one.place), escape(one.name), *figures, escape(one.person))
-    showing.console().print(table if table.row_count else "Nobody has finished such a game yet.")
+    showing.console(columns=showing.LIST_COLUMNS).print(
+        table if table.row_count else "Nobody has finished such a game yet."
+    )
 
 
 async def _standings(gateway: str, token: str, edition: str, month: str, rows: int) -> list[platform_pb2.Standing]:

@@ -33,11 +33,18 @@ _STYLES = {
 }
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Where to print: plain text where nobody looks at a terminal."""
+def console(*, stderr: bool = False, columns: int | None = None) -> Console:
+    """Where to print: plain text where nobody looks at a terminal, `columns` wide there."""
     from rich.console import Console
 
-    return Console(soft_wrap=True, highlight=False, stderr=stderr)
+    out = Console(soft_wrap=True, highlight=False, stderr=stderr)
+    if columns is not None and not out.is_terminal:
+        out.width = columns
+    return out
+
+
+LIST_COLUMNS = 240
+"""How wide a list is where no terminal wraps it: ids stay whole, a row is a line."""
 
 
 def lines(out: Console, told: Iterable[Line]) -> None:

@@ -269,7 +269,7 @@ async def _look_back(evening: Evening) -> None:
         "Bob sits down.",
         "sits down (a bot).",
         "sits down (a bot).",
-        "The game begins with start money 1500 pupas, a clock of 45 s, a PIN to sit or to watch, a chat for viewers, too.",
+        "The game begins with start money 1500 pupas, a clock of 45 s, a PIN to sit or to watch, a chat for viewers",
         "Bob is no longer connected.",
         "Bob has gone and is away.",
         "Bob is connected.",

@@ -240,8 +240,7 @@ async def test_tables_are_listed(running: Stack, ann: Client, bob: Client) -> No
     assert set(tables) <= set(await listed(bob, open_only=True))
 
 
-@pytest.mark.parametrize("service", ["WalletService/GetBalance", "AdminService/Inspect", "TradesService/ListOffers"])
-async def test_services_that_are_not_there_yet_are_unimplemented(running: Stack, ann: Client, service: str) -> None:
+async def test_services_that_this_platform_does_without_are_unimplemented(running: Stack, ann: Client) -> None:
     with pytest.raises(Failure) as caught:
-        await ann.raw(service, b"")
+        await ann.raw("TradesService/ListOffers", b"")
     assert caught.value.status is grpc.StatusCode.UNIMPLEMENTED
