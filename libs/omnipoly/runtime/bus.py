@@ -42,6 +42,7 @@ CONNECTED = Gauge("omnipoly_bus_connected", "1 while connected to NATS.")
 CONNECTS = Counter("omnipoly_bus_connects_total", "Connections made to NATS, the first included.")
 DISCONNECTS = Counter("omnipoly_bus_disconnects_total", "Connections to NATS lost.")
 ERRORS = Counter("omnipoly_bus_errors_total", "Errors that the NATS client reported.", ("kind",))
+WAITING = Gauge("omnipoly_bus_waiting", "Messages that wait to be handed to NATS.")
 PUBLISHED = Counter("omnipoly_bus_published_total", "Messages handed to NATS.")
 DROPPED = Counter("omnipoly_bus_dropped_total", "Messages not published.", ("reason",))
 HANDLER_ERRORS = Counter("omnipoly_bus_handler_errors_total", "Messages whose handler raised.")
@@ -126,6 +127,7 @@ class Bus:
     async def start(self) -> None:
         """Begins to connect, in the background; returns at once, whether NATS is there or not."""
         await self._tasks.__aenter__()
+        WAITING.set_function(self._pending.__len__)
         self._tasks.spawn("bus-connect", self._keep_connected)
         self._tasks.spawn("bus-publish", self._publish_pending)
         self._tasks.spawn("bus-keeper", self._keeper.run)

@@ -8,13 +8,14 @@ lock), an open transaction is rolled back.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import asyncpg  # type: ignore[import-untyped]
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter, Gauge, Histogram
 
 from omnipoly.runtime import logging
 from omnipoly.runtime.errors import DatabaseUnreachable
@@ -33,6 +34,13 @@ IDLE_CONNECTION_S = 300.0
 CONNECTIONS = Counter("omnipoly_database_connections_total", "Connections opened to the database.")
 EPOCH_CHANGES = Counter("omnipoly_database_epoch_changes_total", "Times the log's epoch was found changed.")
 OPEN_CONNECTIONS = Gauge("omnipoly_database_connections_open", "Connections to the database that are open.")
+IDLE_CONNECTIONS = Gauge("omnipoly_database_connections_idle", "Open connections to the database that nobody uses.")
+MOST_CONNECTIONS = Gauge("omnipoly_database_connections_limit", "Most connections to the database.")
+ACQUIRE_SECONDS = Histogram(
+    "omnipoly_database_acquire_seconds",
+    "How long a connection to the database was waited for, seconds.",
+    buckets=(0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
 
 TIMELINE = "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
 RAISED = "SELECT number FROM epochs"
@@ -101,6 +109,8 @@ class Database:
             )
         except CANNOT_CONNECT as error:
             raise unreachable(url, error) from None
+        IDLE_CONNECTIONS.set_function(database._pool.get_idle_size)
+        MOST_CONNECTIONS.set(pool_size)
         return database
 
     @property
@@ -115,7 +125,9 @@ class Database:
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[Connection]:
         """A connection for several statements, or a transaction; given back at the end of the block."""
+        begun = time.perf_counter()
         async with self._pool.acquire() as connection:
+            ACQUIRE_SECONDS.observe(time.perf_counter() - begun)
             try:
                 yield connection
             except AttributeError as error:

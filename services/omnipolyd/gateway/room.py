@@ -131,6 +131,10 @@ class Room:
                 self._ahead[version] = commit
             self.look(version, epoch)
 
+    def is_behind(self, version: int, epoch: int) -> bool:
+        """Whether the log is beyond all that was heard of it, in the same epoch."""
+        return self.known and epoch == self.epoch and version > max(self.version, self._wanted)
+
     def look(self, version: int, epoch: int) -> None:
         """The log is said to be at ``version``: what is missing here is fetched."""
         if not self.known or epoch < self.epoch:

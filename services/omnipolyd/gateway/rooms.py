@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any
 
 import nats.errors
 from google.protobuf.message import DecodeError
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter, Gauge, Histogram
 
 from omnipoly.runtime import logging
 from omnipoly.runtime.failures import Failure
@@ -35,8 +35,19 @@ if TYPE_CHECKING:
 log = logging.get(__name__)
 
 HEADS_S = 2.0
+SENT = "Omnipoly-Sent"
+"""Header that says when a commit stood in the log, seconds since 1970 UTC."""
 
 ROOMS = Gauge("omnipoly_gateway_rooms", "Tables followed here.")
+PUBLISH_LAG = Histogram(
+    "omnipoly_publish_lag_seconds",
+    "From when a commit stood in the log to when this gateway heard of it by NATS, by the clocks of two machines.",
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+HEADS_GAPS = Counter(
+    "omnipoly_gateway_heads_gaps_total",
+    "Tables whose head was ahead of all that was heard of them: messages were lost, or are very late.",
+)
 HEADS_FAILED = Counter("omnipoly_gateway_heads_failed_total", "Looks at the heads that failed.")
 
 
@@ -60,6 +71,10 @@ class Rooms:
     def find(self, table: str) -> Room | None:
         """The room of a table that somebody follows."""
         return self._rooms.get(table)
+
+    def __iter__(self) -> Iterator[Room]:
+        """All rooms."""
+        return iter(self._rooms.values())
 
     def open(self, table: str) -> Room:
         """The room of a table; given back with ``leave`` once somebody has joined."""
@@ -120,6 +135,9 @@ class Rooms:
         async def hear(message: Message) -> None:
             kind = message.subject.split(".", 2)[1]
             if kind == "table":
+                sent = message.headers.get(SENT)
+                if sent:
+                    PUBLISH_LAG.observe(max(0.0, time.time() - float(sent)))
                 room.take(message.data)
             elif kind == "prompts":
                 _take_prompts(room, message.data)
@@ -174,6 +192,8 @@ class Rooms:
             gone.discard(head.table)
             room = self._rooms.get(head.table)
             if room is not None:
+                if room.is_behind(head.version, head.epoch):
+                    HEADS_GAPS.inc()
                 room.look(head.version, head.epoch)
                 room.talk.look(head.chat)
                 room.doorway.look(head.door)

@@ -8,6 +8,7 @@ from omnipoly.runtime.app import Service
 from omnipoly.runtime.table_client import TableClient
 
 from . import (
+    census,
     revocations,
     servicer_admin,
     servicer_chat,
@@ -84,6 +85,7 @@ class GatewayService(Service):
         bus.on_reconnect(rooms.look_now)
         bus.on_reconnect(revoked.look_now)
         app.tasks.spawn("heads", rooms.watch_heads)
+        app.tasks.spawn("census", lambda: census.take(hub))
         app.tasks.spawn("presence", presence.report_changes)
         app.tasks.spawn("session-keys", keys.watch)
         app.tasks.spawn("revocations", revoked.watch)

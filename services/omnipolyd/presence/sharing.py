@@ -23,9 +23,13 @@ from .store import LeaseValue, PeopleValue, ReplicaValue, Store, parse, rows_of
 log = logging.get(__name__)
 
 ORDERS_KEPT = 65_536
+ENDED_KEPT = 1024
 
 LEASES = Gauge("omnipoly_presence_leases", "Gateways whose people are known.")
 ENDED = Counter("omnipoly_presence_leases_ended_total", "Leases that ended because nobody renewed them.")
+FLAPS = Counter(
+    "omnipoly_presence_lease_flaps_total", "Leases that ended, though their gateway was there and reported again."
+)
 REPLICAS = Gauge("omnipoly_presence_replicas", "Presence replicas known, this one included.")
 
 
@@ -70,6 +74,8 @@ class Sharing:
         """Whether no lease in it had outlived the stop of everything."""
         self._outlived = False
         self._orders: dict[str, bool] = {}
+        self._ended: dict[str, None] = {}
+        """Leases that ended unasked, by which one that comes back is known."""
 
     # --- whose turn it is
 
@@ -99,6 +105,9 @@ class Sharing:
     def take(self, name: str, revision: int) -> tuple[Lease, bool, bool]:
         """The lease of a report; whether the report is news, and whether its people were known to this replica."""
         known = name in self._picture.leases
+        if name in self._ended:
+            del self._ended[name]
+            FLAPS.inc()
         lease = self._picture.lease(name, self.replica)
         known = known and lease.owner == self.replica
         news = revision > lease.revision
@@ -256,6 +265,10 @@ class Sharing:
 
     def _end(self, lease: Lease) -> None:
         ENDED.inc()
+        if not lease.draining:
+            self._ended[lease.lease] = None
+            if len(self._ended) > ENDED_KEPT:
+                del self._ended[next(iter(self._ended))]
         log.info("lease_ended", lease=lease.lease, people=len(lease.rows), draining=lease.draining)
         self._store.forget(lease)
         self._changed(self._picture.end(lease, self._clock.now_ms()))

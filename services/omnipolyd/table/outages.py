@@ -31,6 +31,8 @@ GAP_S = 3.0
 REMEMBERED = timedelta(hours=2)
 """Outages known from the start; for a table that was last moved earlier, older ones are read when it is loaded."""
 
+OUTAGES = Counter("omnipoly_outages_total", "Outages found since this replica started; each replica counts each one.")
+OUTAGE_SECONDS = Counter("omnipoly_outages_seconds_total", "How long those outages lasted together, seconds.")
 MISSED = Counter("omnipoly_heartbeats_missed_total", "Heartbeats that could not be written.")
 
 
@@ -48,6 +50,7 @@ class Outages:
         self._since_ms = _ms(datetime.now(UTC) - REMEMBERED)
         """Every outage that ended later is known."""
         self._histories = 0
+        self._begun_ms = _ms(datetime.now(UTC))
 
     @property
     def fresh(self) -> bool:
@@ -126,6 +129,9 @@ class Outages:
         if found:
             self._known = sorted(found.union(self._known))
             for start, end in sorted(found):
+                if end >= self._begun_ms:
+                    OUTAGES.inc()
+                    OUTAGE_SECONDS.inc((end - start) / 1000)
                 log.warning("outage", begun=_moment(start).isoformat(), seconds=(end - start) / 1000)
 
 

@@ -24,6 +24,7 @@ from omnipoly.wire.malformed import Malformed
 from .asking import RETRY_S, ask
 from .chance import ScriptRanOut
 from .commands import Answer
+from .counting import count
 from .deciding import Decided, decide
 from .log import Outcome
 from .prompts import prompts
@@ -316,6 +317,7 @@ class Player:
         self._publisher.commit(
             entry.table_id, entry.version, entry.epoch, decided.due_ms, entry.traceparent, entry.body
         )
+        count(s.rules.edition.id, decided.draft.events)
         answer = Answer(entry.version, [entry.body])
         try:
             answer.prompts = prompts(s, decided.draft.events, entry.actor)

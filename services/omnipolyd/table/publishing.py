@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from omnipoly.runtime.bus import StreamSpec
@@ -31,6 +32,7 @@ class Publisher:
     def commit(self, table_id: str, version: int, epoch: int, due_ms: int, traceparent: str, body: bytes) -> None:
         """One commit; ``due_ms`` is the table's next deadline on the platform's clock, 0 for none."""
         headers = {
+            "Omnipoly-Sent": f"{time.time():.4f}",
             "Omnipoly-Version": str(version),
             "Omnipoly-Epoch": str(epoch),
             "Omnipoly-Deadline": str(due_ms),

@@ -20,6 +20,7 @@ from .catalogue import Catalogue
 from .chat import servicer as chat
 from .chat.servicer import ChatServicer
 from .chat.store import ChatStore
+from .counting import Census
 from .doors.handling import Doors
 from .doors.keeping import Keeping
 from .doors.pins import Hasher
@@ -93,6 +94,7 @@ class TableService(Service):
         app.tasks.spawn("log", writer.run)
         app.tasks.spawn("freshness", freshness.run)
         app.tasks.spawn("heartbeat", outages.run)
+        app.tasks.spawn("census", Census(database).run)
         app.tasks.spawn("evict", self.tables.evict)
         doors = _doors(self.tables, database, publisher)
         reader, results = Reader(store), ResultReader(ResultStore(database))
