@@ -159,8 +159,7 @@ class Presence:
             return
         self._drained = True
         for key, here in self._here.items():
-            here.status = MOVING
-            self._changed[key] = _row(key, here)
+            self._note(key, here, MOVING)
         try:
             await self._report(draining=True)
         except Failure as failure:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -30,6 +31,13 @@ class Told:
         request = pb.WhoRequest(tables=[table]).SerializeToString()
         answer = pb.WhoResponse.FromString(await self._peers.call("who", WHO, request, 5, resend=True))
         return {row.person: row.status for row in answer.people}
+
+    async def since(self, table: str, person: str) -> int:
+        """Since when somebody is as they are, milliseconds since 1970."""
+        request = pb.WhoRequest(tables=[table]).SerializeToString()
+        answer = pb.WhoResponse.FromString(await self._peers.call("who", WHO, request, 5, resend=True))
+        (row,) = (row for row in answer.people if row.person == person)
+        return row.since.ToMilliseconds()
 
     async def says(self, table: str, **people: Any) -> None:
         """Waits until it says exactly this; persons without the unique part of their ids."""
@@ -143,8 +151,13 @@ async def test_a_gateway_that_drains_has_its_people_moving(
         await stream.follow(table)
         await stream.next("progress")
         await told.says(table, ann=pb.STATUS_CONNECTED)
+        # However long she has been there: her time to come back begins now.
+        drained_ms = round(time.time() * 1000)
+        (here,) = far_away.hub.presence._here.values()
+        here.since_ms = drained_ms - 3_600_000
         await far_away.service.drain()
         await told.says(table, ann=pb.STATUS_MOVING)
+        assert await told.since(table, f"guest:ann-{unique}") >= drained_ms
 
 
 async def test_everything_is_told_again_when_it_is_asked_for(
