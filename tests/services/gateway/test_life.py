@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from omnipoly.editions import loader
 from omnipoly.rules import actions as act
@@ -23,7 +22,6 @@ from omnipoly.runtime.failures import Failure
 from omnipoly.wire import commits
 from omnipoly.wire.gen.game.v1 import actions_pb2, types_pb2
 from omnipoly.wire.gen.gateway.v1 import chat_pb2, dev_pb2, lobby_pb2, play_pb2, watch_pb2
-from omnipolyd.bots import BotsService, BotsSettings
 from omnipolyd.presence.config import PresenceSettings
 from omnipolyd.presence.service import PresenceService
 from omnipolyd.table.config import TableSettings
@@ -38,7 +36,7 @@ ANN, BOB, VIC = "guest:ann", "guest:bob", "oidc:vic"
 
 @asynccontextmanager
 async def platform(url: str, nats_url: str) -> AsyncIterator[Stack]:
-    """Table, presence, gateway and bots."""
+    """Table, presence and gateway."""
     shared: dict[str, Any] = {"port": 0, "nats_url": nats_url, "reflection": False}
     async with AsyncExitStack() as up:
         table = await up.enter_async_context(
@@ -49,10 +47,6 @@ async def platform(url: str, nats_url: str) -> AsyncIterator[Stack]:
             app.running(PresenceService(PresenceSettings(presence_bucket=bucket, table_addr=table.address, **shared)))
         )
         public = await up.enter_async_context(gateway(table, nats_url, presence_addr=presence.address))
-        bots = BotsSettings(
-            gateway_addr=public.gateway.address, session_key=SecretStr(SECRET), bots_thinking_s=0, **shared
-        )
-        await up.enter_async_context(app.running(BotsService(bots)))
         yield public
 
 
@@ -62,6 +56,7 @@ class Evening:
     def __init__(self, public: Stack) -> None:
         self.ann, self.bob = public.client(ANN), public.client(BOB)
         self.vic = public.client(VIC, guest=False)
+        self.bots = public.client("service:bots", guest=False, roles=["bots"])
         self.table = ""
         self.streams: list[Watching] = []
         self.game = Game(loader.edition("tubbypoly"))
@@ -108,7 +103,7 @@ class Evening:
                 return found
 
     async def close(self) -> None:
-        for client in (self.ann, self.bob, self.vic):
+        for client in (self.ann, self.bob, self.vic, self.bots):
             await client.channel.close(None)
 
 
@@ -133,7 +128,7 @@ async def test_an_evening_at_the_table(
             await _look_back(evening)
         (seed,) = await public.table.database.fetch("SELECT seed FROM secrets WHERE table_id = $1", evening.table)
         secrets = [PIN.encode(), seed[0], seed[0].hex().encode()]
-        tokens = [client.token.encode() for client in (evening.ann, evening.bob, evening.vic)]
+        tokens = [client.token.encode() for client in (evening.ann, evening.bob, evening.vic, evening.bots)]
         await evening.close()
     # nothing secret was in anything that anybody was sent, or in what was logged
     for stream in evening.streams:
@@ -168,14 +163,13 @@ async def _come_and_go(evening: Evening) -> None:
     ann, bob = await evening.there(evening.ann), await evening.there(evening.bob)
     await _throw(ann, evening.table)
     await evening.gone(bob)
-    await evening.until(lambda view: view.seats[1].away)
-    assert (await evening.state()).seats[1].away == types_pb2.AWAY_CLOSED
+    await evening.until(lambda view: view.seats[1].away == types_pb2.AWAY_CLOSED)
     bob = await evening.there(evening.bob)
     await evening.until(lambda view: view.seats[1].connected)
     assert (await evening.state()).seats[1].away == types_pb2.AWAY_CLOSED
-    await _throw(bob, evening.table)  # for the order: everybody throws, the bots by themselves
-    assert not (await evening.state()).seats[1].away
-    await evening.until(lambda view: view.round == 1)
+    await _throw(bob, evening.table)  # for the order
+    assert (await evening.state()).seats[1].away == types_pb2.AWAY_NO
+    await _throw_all(evening, ann, bob)
     await ann.send(say=play_pb2.Say(table=evening.table, command_id="hi", text="Good luck!"))
     assert (await bob.next("chat")).text == "Good luck!"
     line = chat_pb2.SayRequest(table=evening.table, command_id="hi", text="I am watching.")
@@ -189,18 +183,30 @@ async def _throw(stream: Playing, table: str) -> None:
     assert isinstance(answer, play_pb2.Accepted)
 
 
+async def _throw_all(evening: Evening, ann: Playing, bob: Playing) -> None:
+    """Whoever has to, has thrown; the bots too, which at a table with a driven clock move when they are told to."""
+    bots = evening.bots.play()
+    people = {ANN: ann, BOB: bob}
+    while (view := await evening.state()).round == 0:
+        for seat in view.seats:
+            if seat.prompt:
+                stream, more = (bots, {"as_bot": seat.holder}) if seat.bot else (people[seat.holder], {})
+                assert isinstance(await stream.act(evening.table, act.Roll(), **more), play_pb2.Accepted)
+    await evening.gone(bots)
+
+
 async def _stand_still(evening: Evening) -> None:
     """With none of the people there nobody moves, bots included; it goes on when one is back (TUB-PAUSE)."""
     for stream in evening.streams[-2:]:
         assert isinstance(stream, Playing)
         await evening.gone(stream)
-    await evening.until(lambda view: view.paused_at.seconds)
+    await evening.until(lambda view: view.paused.seconds)
     version = (await evening.state()).version
     with pytest.raises(Failure, match="stands still"):
         await evening.bob.act(evening.table, act.Leave())
     assert (await evening.state()).version == version
     evening.streams.append(await evening.there(evening.ann))
-    await evening.until(lambda view: not view.paused_at.seconds)
+    await evening.until(lambda view: not view.paused.seconds)
 
 
 async def _substitute(evening: Evening) -> None:
@@ -281,10 +287,12 @@ async def _look_back(evening: Evening) -> None:
         "A bot plays on for Bob.",
         "Bob takes the seat back.",
         "Ann proposes to end the game",
-        "Bob",
+        "Bob votes no.",
+        "The vote fails.",
         "The table's clock is moved forward by 30 s.",
         "Bob proposes to end the game",
-        "Ann",
+        "Ann votes yes.",
+        "The vote passes.",
         "The game is over:",
     ]
     assert in_order(happened, [line.text for line in lines]) == []
