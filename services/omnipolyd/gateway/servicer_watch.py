@@ -35,7 +35,9 @@ class WatchServicer:
 
     def methods(self, door: Door) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """What is answered, by method."""
+        auctions = {"GetAuction": door.unary(pb.GetAuctionRequest, self.GetAuction)}
         return {
+            **(auctions if self._hub.upstream.has("auction") else {}),
             "Watch": door.follow(pb.WatchRequest, self.Watch),
             "History": door.unary(pb.HistoryRequest, self.History),
             "Record": door.unary(pb.RecordRequest, self.Record),
@@ -65,6 +67,12 @@ class WatchServicer:
         await self._let_in(request, caller, timeout_s)
         size = request.page_size or RECORD_USUAL
         return await self._hub.records.page(request.table, size, request.page_token, request.language)
+
+    async def GetAuction(self, request: pb.GetAuctionRequest, caller: Caller, timeout_s: float) -> bytes:
+        """The picture of an auction. The auction service's answer is the response."""
+        checks.number("auction", request.auction)
+        await self._let_in(request, caller, timeout_s)
+        return await self._hub.upstream.auction(request.table, request.auction, timeout_s)
 
     async def ListResults(self, request: pb.ListResultsRequest, caller: Caller, timeout_s: float) -> bytes:
         """A page of finished games. The table's answer is the response."""

@@ -73,6 +73,10 @@ class Upstream:
         self._closed_until = dict.fromkeys(others, 0.0)
         self._gates: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
+    def has(self, service: str) -> bool:
+        """Whether a service beside the table is configured."""
+        return service in self._others
+
     async def look(self, method: str, table: str, request: Message, timeout_s: float) -> bytes:
         """Calls a method that only looks at a table, few at a time, and waits where the table's queue is full.
 
@@ -134,6 +138,13 @@ class Upstream:
         data = await self.look("Read", table, request, timeout_s)
         view = table_pb2.ReadResponse.FromString(data).view
         return data, view.version, view.epoch
+
+    async def auction(self, table: str, number: int, timeout_s: float) -> bytes:
+        """The picture of an auction, a serialized ``GetAuctionResponse``; 0: the one that runs. Raises ``Failure``."""
+        request = auction_pb2.GetAuctionRequest(table=table, auction=number)
+        return await self._others["auction"].call(
+            table, "/omnipoly.auction.v1.AuctionService/GetAuction", request.SerializeToString(), timeout_s, resend=True
+        )
 
     async def legal(self, table: str, person: str, at_least: int, timeout_s: float = 10.0) -> table_pb2.LegalResponse:
         """What a person's seat may do."""
