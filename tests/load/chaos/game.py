@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from random import Random
 from typing import Any
+
+from omnipoly.wire.gen.gateway.v1 import admin_pb2
 
 from . import choosing
 from .journal import Journal
@@ -16,6 +19,7 @@ EDITIONS = ("tubbypoly", "tubbypoly", "rugpull", "globopoly/classic", "globopoly
 GOES_ON_S = 4.0
 """So long a game is played in calm before its end is proposed."""
 SETTLED_S = 45.0
+CREDITS = 100_000
 
 
 class Viewer:
@@ -49,21 +53,69 @@ class Viewer:
         self._journal.close()
 
 
+class Bank:
+    """An operator who gives people credits."""
+
+    def __init__(self, gateways: list[str], journal: Journal, random: Random, token: str) -> None:
+        self._journal = journal
+        self._random = random
+        self._line = Line(gateways)
+        self._line.token = token
+        self._grants = 0
+        journal.write("person", who="oidc:bank", name="Bank")
+
+    async def grant(self, who: str, amount: int) -> None:
+        """Returns when they have them, however often that has to be asked for."""
+        self._grants += 1
+        name = f"grant-{self._grants}"
+        request = admin_pb2.GrantRequest(person=who, request_id=name, amount=amount)
+        for number in itertools.count(1):
+            self._journal.write("grant", id=name, who=who, amount=amount, n=number)
+            gateway = self._random.choice(self._line.gateways)
+            try:
+                answer = await self._line.call(gateway, "AdminService/Grant", request, admin_pb2.GrantResponse, 5)
+            except Said as no:
+                if not no.again:
+                    raise
+                await asyncio.sleep(self._random.uniform(0.2, 1))
+            else:
+                self._journal.write("granted", id=name, who=who, amount=amount, balance=answer.entry.balance)
+                return
+
+    async def close(self) -> None:
+        """Goes home."""
+        await self._line.close()
+        self._journal.close()
+
+
 class Place:
     """Some persons who play one game after the other."""
 
-    def __init__(self, persons: list[Person], viewer: Viewer | None, random: Random, calm: asyncio.Event) -> None:
-        """calm: set when nothing is broken any more and no further game is to begin."""
+    def __init__(
+        self,
+        persons: list[Person],
+        viewer: Viewer | None,
+        random: Random,
+        calm: asyncio.Event,
+        *,
+        bank: Bank | None = None,
+    ) -> None:
+        """calm: set when nothing is broken any more and no further game is to begin. bank: gives credits for games that
+        are paid for.
+        """
         self._persons = persons
         self._viewer = viewer
         self._random = random
         self._calm = calm
+        self._bank = bank
         self.games = 0
         self.ended = 0
 
     async def run(self) -> None:
         """Plays until it is calm and the last game is over."""
         await asyncio.gather(*(person.sign_in() for person in self._persons))
+        if self._bank is not None:
+            await asyncio.gather(*(self._bank.grant(person.who, CREDITS) for person in self._persons))
         while not self._calm.is_set():
             table = await self._open()
             if not table:
@@ -74,6 +126,8 @@ class Place:
             self.ended += 1
 
     async def _open(self) -> str:
+        if self._bank is not None:
+            return await self._persons[0].open("rugpull", entry_fee=self._random.choice((1, 7, 30)))
         edition = self._random.choice(EDITIONS)
         options: dict[str, Any] = {"round_limit": self._random.randint(2, 8)}
         if edition != "rugpull":
@@ -88,11 +142,12 @@ class Place:
         for person in others:
             await self._surely(person, "join")
             person.sit()
-        for _ in range(self._random.randint(1 if others else 2, 3)):
+        for _ in range(0 if self._bank is not None else self._random.randint(1 if others else 2, 3)):
             await self._surely(host, "add_bot")
         await self._surely(host, "start")
         over = [asyncio.create_task(person.play(self._calm), name="play") for person in self._persons]
-        over.append(asyncio.create_task(self._end_it(), name="end"))
+        end = self._end_it if self._bank is None else self._leave
+        over.append(asyncio.create_task(end(), name="end"))
         if self._viewer is not None:
             over.append(asyncio.create_task(self._viewer.watch(table, host.over, self._calm), name="watch"))
         try:
@@ -127,6 +182,25 @@ class Place:
                 waited_s = loop.time() - since
                 if waited_s > GOES_ON_S and (host.version > before or waited_s > SETTLED_S):
                     await self._agree()
+        finally:
+            calm.cancel()
+            over.cancel()
+
+    async def _leave(self) -> None:
+        """A game that is paid for has no vote to end it: after a while all but one leave, who has won then."""
+        stays, *leave = self._random.sample(self._persons, len(self._persons))
+        calm = asyncio.create_task(self._calm.wait(), name="calm")
+        over = asyncio.create_task(stays.over.wait(), name="over")
+        try:
+            await asyncio.wait({calm, over}, timeout=self._random.uniform(10, 60), return_when=asyncio.FIRST_COMPLETED)
+            if self._calm.is_set():
+                await asyncio.wait({over}, timeout=GOES_ON_S)
+            for person in leave:
+                if not stays.over.is_set():
+                    await self._surely(person, "leave")
+            await over
+            for person in leave:  # whoever has left may not have been shown the end
+                person.over.set()
         finally:
             calm.cancel()
             over.cancel()

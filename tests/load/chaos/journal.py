@@ -15,6 +15,8 @@ The lines are JSON: `t` the time, milliseconds since 1970, `k` the kind, the res
     level    s table version epoch           it says that this is all there is now
     closed   s how                           it has ended
     look     table version epoch began       a picture that was asked for at `began`
+    grant    id who amount n                 credits are to be given (again)
+    granted  id who amount balance           they have been
 """
 
 from __future__ import annotations

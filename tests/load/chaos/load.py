@@ -17,18 +17,21 @@ from typing import Any
 
 import jwt
 
-from .game import Place, Viewer
+from .game import Bank, Place, Viewer
 from .journal import Journal
-from .person import Person
+from .person import Account, Person
 
 ENDS_S = 120.0
 """How long games may take to come to their ends once nothing is broken any more."""
 
+PAY = 5
+"""One table in so many is paid for."""
 
-def token(key: str, person: str) -> str:
+
+def token(key: str, person: str, name: str, *roles: str) -> str:
     """An access token of somebody who is signed in, as an operator with the gateways' key can make one."""
     now = int(time.time())
-    payload = {"aud": "omnipoly", "sub": person, "name": "Viewer", "iat": now, "exp": now + 7200}
+    payload = {"aud": "omnipoly", "sub": person, "name": name, "iat": now, "exp": now + 7200, "roles": list(roles)}
     key_id = hashlib.sha256(b"omnipoly key " + key.encode()).hexdigest()[:8]
     return jwt.encode(payload, key, "HS256", headers={"kid": key_id})
 
@@ -37,23 +40,30 @@ async def run(setup: dict[str, Any], calm: asyncio.Event) -> dict[str, int]:
     """Plays until it is calm and all games have ended, or their time is up; the counts."""
     random, folder = Random(setup["seed"]), Path(setup["folder"])
     gateways: list[str] = setup["gateways"]
-    places, persons, viewers = [], [], []
+    places, persons, viewers, key = [], [], [], setup["key"]
+    bank = Bank(
+        gateways, Journal(folder / "bank.jsonl"), Random(random.random()), token(key, "oidc:bank", "Bank", "admin")
+    )
     for number in range(setup["tables"]):
         own = Random(random.random())
         some = []
-        for seat in range(1 + number % 3):
+        pays = number % PAY == PAY - 2
+        for seat in range(2 + number % 2 if pays else 1 + number % 3):
             name = len(persons)
             journal = Journal(folder / f"person-{name}.jsonl")
-            some.append(Person(name, gateways, journal, Random(own.random()), tabs=1 + (seat + number) % 5 // 4))
+            who = f"oidc:person-{name}"
+            account = Account(who, token(key, who, f"Person {name}")) if pays else None
+            tabs = 1 + (seat + number) % 5 // 4
+            some.append(Person(name, gateways, journal, Random(own.random()), tabs=tabs, account=account))
             persons.append(some[-1])
         viewer = None
         if number % 4 == 0:
             journal = Journal(folder / f"viewer-{number}.jsonl")
             viewer = Viewer(
-                number, gateways, journal, Random(own.random()), token(setup["key"], f"oidc:viewer-{number}")
+                number, gateways, journal, Random(own.random()), token(key, f"oidc:viewer-{number}", "Viewer")
             )
             viewers.append(viewer)
-        places.append(Place(some, viewer, own, calm))
+        places.append(Place(some, viewer, own, calm, bank=bank if pays else None))
     playing = [asyncio.create_task(place.run(), name="place") for place in places]
     say({"said": "playing"})
     stopped = asyncio.create_task(calm.wait(), name="stopped")
@@ -66,7 +76,7 @@ async def run(setup: dict[str, Any], calm: asyncio.Event) -> dict[str, int]:
     faults = [one for one in done if isinstance(one, Exception)]
     for fault in faults:
         sys.stderr.write(f"a place has failed: {fault!r}\n")
-    await asyncio.gather(*(one.close() for one in (*persons, *viewers)))
+    await asyncio.gather(*(one.close() for one in (*persons, *viewers, bank)))
     return {
         "games": sum(place.games for place in places),
         "ended": sum(place.ended for place in places),

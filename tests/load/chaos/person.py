@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.protobuf.message_factory import GetMessageClass
 
@@ -22,6 +22,13 @@ GIVE_UP_S = 60.0
 _SERVICES = (play_pb2.DESCRIPTOR.services_by_name["PlayService"], lobby_pb2.DESCRIPTOR.services_by_name["LobbyService"])
 
 
+class Account(NamedTuple):
+    """Of somebody who has one."""
+
+    who: str
+    token: str
+
+
 class Accepted(int):
     """The version that a command led to."""
 
@@ -29,7 +36,10 @@ class Accepted(int):
 class Person:
     """Somebody at one table at a time."""
 
-    def __init__(self, number: int, gateways: list[str], journal: Journal, random: Random, *, tabs: int) -> None:
+    def __init__(
+        self, number: int, gateways: list[str], journal: Journal, random: Random, *, tabs: int, account: Account | None
+    ) -> None:
+        """account: of somebody who has one; without it they sign in as a guest."""
         self.name = f"Person {number}"
         self.who = ""
         self.table = ""
@@ -43,6 +53,8 @@ class Person:
         self._journal = journal
         self._random = random
         self._line = Line(gateways)
+        if account is not None:
+            self.who, self._line.token = account
         self._tabs = [Tab(tab, self._line, journal, random, self._heard) for tab in range(tabs)]
         self._commands = 0
         self._answers: dict[str, asyncio.Queue[Accepted | Said]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,37 @@ class Planted:
             row["version"] = version
             self.change(row, lambda commit, version=version: setattr(commit, "version", version))
         self.head(table)["version"] = len(rows)
+
+    # --- the ledger
+
+    def ledger(self, what: str, **begins: str) -> list[Row]:
+        """Rows of the ledger: `accounts`, `transactions` or `entries`, whose columns begin so."""
+        return [
+            row
+            for row in self.rows
+            if row["row"] == f"ledger_{what}" and all(str(row[name]).startswith(text) for name, text in begins.items())
+        ]
+
+    def forget(self, transaction: int) -> None:
+        """Takes a transaction out of the ledger, and leaves no trace of it."""
+        self.rows = [
+            row
+            for row in self.rows
+            if (row["row"], row.get("number")) != ("ledger_transactions", transaction)
+            and (row["row"], row.get("transaction")) != ("ledger_entries", transaction)
+        ]
+        self.settle()
+
+    def settle(self) -> None:
+        """Makes every balance what the entries come to."""
+        balances: Counter[str] = Counter()
+        for entry in self.ledger("entries"):
+            balances[entry["account"]] += entry["amount"]
+            entry["balance"] = balances[entry["account"]]
+        self.rows = [row for row in self.rows if row["row"] != "ledger_accounts"]
+        self.rows += [
+            {"row": "ledger_accounts", "account": account, "balance": balance} for account, balance in balances.items()
+        ]
 
     # --- the journals
 
