@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from omnipoly.scenarios import coverage
@@ -24,7 +25,10 @@ SERVICES_FAULTS = {
     51: "what is in messages",
     53: "what a client claims about itself",
 }
-"""Rows of the known faults that the wire, the clock or the store decides."""
+"""Rows of the known faults that only the wire, the clock or the store decides."""
+
+ON_THE_WIRE = {"presence", "protocol", "concurrency"}
+"""Kinds of known faults that a test over real sockets shows, whatever the rules alone show."""
 
 
 def test_every_rule_is_named_by_a_scenario() -> None:
@@ -54,3 +58,14 @@ def test_every_known_fault_is_named_by_a_scenario_or_a_test_of_the_rules() -> No
     texts += [file.read_text("utf-8") for file in (ROOT / "tests/rules").rglob("*.py")]
     named = {int(number) for text in texts for number in re.findall(r"[Ff]ault (\d+)", text)}
     assert rows - named == SERVICES_FAULTS.keys()
+
+
+def test_every_known_fault_of_the_wire_is_named_with_its_tests() -> None:
+    kinds = dict(re.findall(r"^\| (\d+) \| (\w+) \|", FAULTS.read_text("utf-8"), re.MULTILINE))
+    wire = {row for row, kind in kinds.items() if kind in ON_THE_WIRE} | {str(row) for row in SERVICES_FAULTS}
+    shown: dict[str, list[str]] = tomllib.loads((ROOT / "tests/repository/known_faults.toml").read_text("utf-8"))
+    assert wire - shown.keys() == set()
+    assert shown.keys() <= kinds.keys()
+    for where in (test for tests in shown.values() for test in tests):
+        file, _, name = where.partition("::")
+        assert re.search(rf"^(async )?def {name}\(", (ROOT / "tests" / file).read_text("utf-8"), re.MULTILINE), where
