@@ -61,6 +61,17 @@ def test_an_id_that_stands_only_in_a_comment_or_a_title_is_not_named(rules: Path
     assert coverage.unnamed(rules, [scenarios]) == ["CORE-MOVE", "CORE-CARD"]
 
 
+def test_tests_of_the_services_name_rules_in_their_first_docstring(rules: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "services"
+    folder.mkdir()
+    (folder / "test_doors.py").write_text('"""CORE-MOVE, at the door."""\n\nTEXT = "CORE-CARD"  # TUB-RENT-PART\n')
+    (folder / "doors.py").write_text('"""CORE-CARD."""\n')
+    assert coverage.unnamed(rules, [folder]) == ["CORE-CARD", "TUB-RENT-PART"]
+    (folder / "test_broken.py").write_text("def\n")
+    with pytest.raises(ValueError, match=r"test_broken\.py"):
+        coverage.unnamed(rules, [folder])
+
+
 def test_an_id_that_no_page_has_is_unknown(rules: Path, scenarios: Path) -> None:
     file = scenarios / "a.yaml"
     file.write_text("scenario: a\nrules: [CORE-MOVE, CORE-MOOV]\n")

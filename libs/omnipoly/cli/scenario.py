@@ -50,13 +50,13 @@ def run(
 def rules(
     pages: Annotated[Path, typer.Option(help="The folder of the rule book's pages.")] = Path("docs/rules"),
     scenarios: Annotated[
-        list[Path] | None, typer.Option(help="A folder of scenarios; may be given several times.")
+        list[Path] | None, typer.Option(help="A folder of scenarios or tests; may be given several times.")
     ] = None,
 ) -> None:
-    """List the rules that no scenario names. Exits with 1 when there are any."""
+    """List the rules that no scenario names, nor a module of tests. Exits with 1 when there are any."""
     from omnipoly.scenarios import coverage
 
-    folders = scenarios or [Path("tests/scenarios")]
+    folders = scenarios or [Path("tests/scenarios"), Path("tests/services")]
     for folder in (pages, *folders):
         if not folder.is_dir():
             raise UserError(f"{folder}: no such folder")

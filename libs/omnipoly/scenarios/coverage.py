@@ -1,12 +1,14 @@
-"""Which rules of the rule book no scenario names.
+"""Which rules of the rule book no scenario names, and no module of tests.
 
 A rule has an id (`CORE-MOVE`, `TUB-AUCTION`) and a row of its own in a page under docs/rules/; a scenario says under
-`rules:` which of them it shows. Only text and YAML are read here: a scenario that the engine would refuse still counts,
-running it is another's work.
+`rules:` which of them it shows. What only the services decide (a PIN, who may watch) no scenario can show: the module
+of tests that does names it in its docstring. Only text is read here: a scenario that the engine would refuse still
+counts, running it is another's work.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,6 +17,8 @@ import yaml
 
 # The first cell of a row: `| CORE-MOVE | …`.
 _ROW = re.compile(r"^\| *([A-Z]+(?:-[A-Z0-9]+)+) *\|", re.MULTILINE)
+# Named in a docstring.
+_NAMED = re.compile(r"\b(?:CORE|TUB|RUG|GLO|LAS)(?:-[A-Z0-9]+)+\b")
 # The parser written in C reads a folder of scenarios ten times as fast; PyYAML has it wherever it has wheels.
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -36,14 +40,14 @@ def rule_ids(folder: Path) -> dict[str, str]:
 
 
 def named(scenario_folders: Iterable[Path]) -> dict[str, Path]:
-    """Every rule id that a scenario below one of the folders names, with the first file that does.
+    """Every rule id that a scenario or a module of tests below one of the folders names, with the first that does.
 
-    Raises ValueError, with the file, for one that is not YAML or whose `rules` are not a list of ids.
+    Raises ValueError, with the file, for one that is not YAML or Python, or whose `rules` are not a list of ids.
     """
     files: dict[str, Path] = {}
     for folder in scenario_folders:
-        for file in sorted([*folder.rglob("*.yaml"), *folder.rglob("*.yml")]):
-            for rule in _rules_of(file):
+        for file in sorted([*folder.rglob("*.yaml"), *folder.rglob("*.yml"), *folder.rglob("test_*.py")]):
+            for rule in _rules_of_tests(file) if file.suffix == ".py" else _rules_of(file):
                 files.setdefault(rule, file)
     return files
 
@@ -70,3 +74,10 @@ def _rules_of(file: Path) -> Iterator[str]:
         if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
             raise ValueError(f"{file}: rules are a list of ids, not {rules!r}")
         yield from rules
+
+
+def _rules_of_tests(file: Path) -> list[str]:
+    try:
+        return _NAMED.findall(ast.get_docstring(ast.parse(file.read_text("utf-8"))) or "")
+    except SyntaxError as error:
+        raise ValueError(f"{file}: {error}") from error
