@@ -17,16 +17,19 @@ class Timer:
         """fire: is called in the event loop, and sets the timer anew for what comes next."""
         self._fire = fire
         self._loop = asyncio.get_running_loop()
-        self._handle: asyncio.TimerHandle | None = None
+        self._handle: asyncio.Handle | None = None
+        self.when_s = 0.0
+        """When `fire` is called next, by the event loop's clock; uvloop's handles do not always know."""
 
     def at(self, at_ms: int) -> None:
         """Has `fire` called at that time, or soon when it has passed; not later than it would be called anyway."""
         wait_s = at_ms / 1000 - time.time()
         when = self._loop.time() + min(max(wait_s, 0.0), LONGEST_S)
         if self._handle is not None:
-            if self._handle.when() <= when:
+            if self.when_s <= when:
                 return
             self._handle.cancel()
+        self.when_s = when
         self._handle = self._loop.call_at(when, self._run)
 
     def soon(self) -> None:

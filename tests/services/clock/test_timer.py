@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 import pytest
+import uvloop
 
 from omnipoly.runtime.peers import Peers
 from omnipolyd.clock.standing import STEP_MS, Standing
@@ -38,8 +40,30 @@ async def test_it_looks_at_the_wall_clock_once_a_second() -> None:
     timer = Timer(lambda: None)
     timer.at(now_ms() + 3_600_000)
     assert timer._handle is not None
-    assert timer._handle.when() - asyncio.get_running_loop().time() <= 1
+    assert timer.when_s - asyncio.get_running_loop().time() <= 1
     timer.cancel()
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_times_that_have_passed_by_any_event_loop(make_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """A deadline of a moment ago, and what is heard while its call waits for its turn."""
+
+    async def overdue() -> list[int]:
+        fired: asyncio.Queue[int] = asyncio.Queue()
+        timer = Timer(lambda: fired.put_nowait(now_ms()))
+        for _ in range(3):
+            for late_ms in (0, 1, 1000, -1):
+                timer.at(now_ms() - late_ms)
+                timer.soon()
+            await fired.get()
+        timer.at(now_ms() + 60_000)
+        timer.at(now_ms())
+        await fired.get()
+        timer.cancel()
+        return [fired.qsize()]
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        assert runner.run(overdue()) == [0]
 
 
 class At:
