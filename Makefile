@@ -17,7 +17,7 @@ players = $(if $(PLAYERS),--players $(PLAYERS))
 port    = $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test lint types protos simulate bench profile chaos golden lock clean
+.PHONY: help setup demo run test lint types protos reference simulate bench profile chaos golden lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +49,9 @@ types: $(VENV) ## Check types: mypy --strict on libs and services
 
 protos: $(VENV) ## Write the Python stubs of the contracts under protos/
 	@$(BIN)/python .ci/protos.py
+
+reference: $(VENV) ## Write what is made from the code: references of metrics and configuration, dashboards
+	@$(BIN)/python .ci/reference.py && $(BIN)/python .ci/dashboards.py
 
 simulate: $(VENV) ## Play GAMES games of bots on the engine alone (GAMES, EDITION, PLAYERS)
 	@$(BIN)/omnipoly simulate --games $(GAMES) $(edition) $(players)

@@ -14,8 +14,14 @@ import grpc.aio
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
+from prometheus_client import Counter
 
 DOMAIN = "omnipoly"
+
+INTERNAL = Counter(
+    "omnipoly_internal_errors_total",
+    "Faults that nobody foresaw, each answered INTERNAL with an id that is in the log.",
+)
 
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -66,6 +72,7 @@ def deadline_passed(sentence: str = "the deadline passed before this was started
 
 def internal(error_id: str) -> Failure:
     """INTERNAL, reason `internal`: a fault of ours; its text is in the log under `error_id`, and only there."""
+    INTERNAL.inc()
     return Failure(
         grpc.StatusCode.INTERNAL,
         "internal",

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import grpc
 from google.protobuf import duration_pb2
+from prometheus_client import Histogram
 
 from omnipoly.rules.codes import Code
 from omnipoly.runtime import failures, refusals, table_client
+from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 from omnipoly.wire.gen.table.v1 import chat_pb2
 
 from . import frames, revocations
 
 if TYPE_CHECKING:
-    from omnipoly.runtime.failures import Failure
-
     from .callers import Caller
     from .catalogue import Catalogue
     from .config import GatewaySettings
@@ -41,6 +43,23 @@ class Admitted(NamedTuple):
 
 
 _SITS = frozenset(("join", "take_seat"))
+
+COMMAND_SECONDS = Histogram(
+    "omnipoly_gateway_command_seconds",
+    "From when a command has come in to its table's answer, seconds, by outcome: ok, refused, failed (ours to mend).",
+    ("outcome",),
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+_ACCEPTED_AFTER, _REFUSED_AFTER, _FAILED_AFTER = map(COMMAND_SECONDS.labels, ("ok", "refused", "failed"))
+_FAULTS = frozenset(
+    (
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.INTERNAL,
+        grpc.StatusCode.UNKNOWN,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.DATA_LOSS,
+    )
+)
 
 
 class Hub:
@@ -84,7 +103,14 @@ class Hub:
             admitted = await self.admit(caller, table, "", timeout_s)
             if not admitted.may_watch:
                 raise watching_refused()
-        answer = await self.upstream.act(kind, table, body, timeout_s, traceparent)
+        begun = time.perf_counter()
+        try:
+            answer = await self.upstream.act(kind, table, body, timeout_s, traceparent)
+        except Failure as failure:
+            taken = _FAILED_AFTER if failure.status in _FAULTS else _REFUSED_AFTER
+            taken.observe(time.perf_counter() - begun)
+            raise
+        _ACCEPTED_AFTER.observe(time.perf_counter() - begun)
         self.rooms.take(table, answer)
         if kind in _SITS and not caller.bots:
             room = self.rooms.find(table)
