@@ -14,7 +14,7 @@ import grpc
 import grpc.aio
 
 from omnipoly.client.refused import Refused, unanswered
-from omnipoly.runtime.server import channel_options
+from omnipoly.wire.channels import channel_options
 from omnipoly.wire.gen.gateway.v1 import sessions_pb2, sessions_pb2_grpc
 
 if TYPE_CHECKING:

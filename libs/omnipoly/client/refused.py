@@ -7,7 +7,7 @@ import grpc.aio
 from google.rpc import status_pb2
 
 from omnipoly.rules.codes import Code
-from omnipoly.runtime import failures
+from omnipoly.wire import failures
 
 
 class Refused(Exception):

@@ -16,7 +16,7 @@ import grpc.aio
 
 from omnipoly.client.backoff import Backoff
 from omnipoly.client.refused import Refused
-from omnipoly.runtime.server import EOF
+from omnipoly.wire.channels import EOF
 from omnipoly.wire.malformed import Malformed
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,36 +16,25 @@ from grpc_reflection.v1alpha import reflection
 from omnipoly.runtime import failures, interceptors
 from omnipoly.runtime.config import ServiceSettings
 from omnipoly.runtime.errors import StartError
+from omnipoly.wire.channels import EOF, MAX_ANSWER_BYTES, RETRIES, Option, channel_options
+
+__all__ = [
+    "EOF",
+    "MAX_ANSWER_BYTES",
+    "MAX_FRAME_BYTES",
+    "MAX_REQUEST_BYTES",
+    "RETRIES",
+    "Option",
+    "Server",
+    "channel_options",
+    "server_options",
+]
 
 MAX_REQUEST_BYTES = 64 * 1024
 """What a client may send in one message, unless a service says otherwise."""
 
 MAX_FRAME_BYTES = 2 * 1024 * 1024
 """What a frame between services may weigh: 1 MiB of bodies and what surrounds them, or one large item."""
-
-MAX_ANSWER_BYTES = 1024 * 1024 + 64 * 1024
-"""What a client must be ready to receive: an answer of 1 MiB and what surrounds it."""
-
-Option = tuple[str, int | str]
-
-RETRIES = {
-    "methodConfig": [
-        {
-            "name": [{}],
-            "retryPolicy": {
-                "maxAttempts": 3,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "1s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
-            },
-        }
-    ]
-}
-"""The service config of a client that may repeat its calls."""
-
-EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # missing in the stubs
-"""What a read answers when the other side has closed its half."""
 
 
 def server_options(settings: ServiceSettings, max_receive_bytes: int) -> list[Option]:
@@ -71,37 +59,6 @@ def server_options(settings: ServiceSettings, max_receive_bytes: int) -> list[Op
             ("grpc.max_connection_age_ms", round(settings.max_connection_age_s * 1000)),
             ("grpc.max_connection_age_grace_ms", round(settings.max_connection_age_grace_s * 1000)),
         ]
-    return options
-
-
-def channel_options(
-    *,
-    keepalive_s: float = 5,
-    probe_s: float = 5,
-    max_receive_bytes: int = MAX_ANSWER_BYTES,
-    retries: bool = False,
-) -> list[Option]:
-    """grpc's channel arguments for a client of ours.
-
-    keepalive_s: silence after which the server is probed, probe_s: how long the probe may stay unanswered. Whoever
-    follows a table has to find out that its gateway stands still, and be back at another, before they are taken for
-    gone: within the 16 s of a gateway's lease and the grace. retries: unary calls that end UNAVAILABLE are tried again,
-    twice; only for what may be carried out twice.
-    """
-    options: list[Option] = [
-        ("grpc.keepalive_time_ms", round(keepalive_s * 1000)),
-        ("grpc.keepalive_timeout_ms", round(probe_s * 1000)),
-        ("grpc.http2.ping_timeout_ms", round(probe_s * 1000)),  # without it gRPC waits for a minute
-        ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.max_receive_message_length", max_receive_bytes),
-        ("grpc.initial_reconnect_backoff_ms", 100),
-        # This is also the least time an attempt to connect gets: a handshake on a busy machine takes its time.
-        ("grpc.min_reconnect_backoff_ms", 2_000),
-        ("grpc.max_reconnect_backoff_ms", 2_000),
-    ]
-    if retries:
-        options.append(("grpc.service_config", json.dumps(RETRIES)))
     return options
 
 
