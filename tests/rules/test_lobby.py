@@ -215,6 +215,14 @@ def test_before_the_start_nothing_of_the_game_goes_on() -> None:
     assert table.says("vic", ProposeEnd()) is Code.NOT_SEATED
 
 
+def test_before_the_start_no_decision_is_open_that_could_be_answered() -> None:
+    """CORE-PHASE: what names one answers one that is not open, also at a table without a single prompt."""
+    table = Lobby()
+    refused = engine.act(table.draft, "ann", Roll(), now_ms=table.state.now_ms, prompt=3)
+    assert refused is not None
+    assert refused.code is Code.STALE_PROMPT
+
+
 def test_before_the_start_nobody_is_away_and_nothing_stands_still() -> None:
     """TUB-AFK, TUB-PAUSE."""
     table = Lobby()

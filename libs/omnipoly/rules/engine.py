@@ -215,7 +215,7 @@ def _barred(s: State, seat: int, prompt: int) -> Code | None:
         return Code.OUT_OF_GAME
     if s.paused_ms or s.frozen_ms:
         return Code.PAUSED
-    if prompt and prompt != s.prompt[seat]:
+    if prompt and (phase is LOBBY or prompt != s.prompt[seat]):  # before the start nobody is asked anything
         return Code.STALE_PROMPT
     return Code.WRONG_PHASE if phase is LOBBY else None
 

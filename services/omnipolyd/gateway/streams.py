@@ -63,6 +63,9 @@ class Stream:
 
     async def run(self) -> None:
         """Until the stream ends. Raises ``Failure`` when that is not as the client asked."""
+        # By itself: if the first message brought it along, and the stream ended under that write, gRPC would send it
+        # once more with the status, fail, and leave the client waiting for ever.
+        await self._context.send_initial_metadata(())
         self._hub.opened(self)
         open_ = OPEN.labels(self.kind)
         open_.inc()
