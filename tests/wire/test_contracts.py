@@ -42,10 +42,11 @@ def test_codes_are_those_of_the_rules() -> None:
 
 def test_play_and_watch_share_numbers_and_types() -> None:
     play, watch = play_pb2.PlayResponse.DESCRIPTOR, watch_pb2.WatchResponse.DESCRIPTOR
-    assert len(watch.fields) == 6
+    assert len(watch.fields) == 7
     for field in watch.fields:
         twin = play.fields_by_name[field.name]
-        assert (twin.number, twin.message_type) == (field.number, field.message_type)
+        kinds = (play, watch) if field.name == "along" else (field.message_type, field.message_type)
+        assert (twin.number, twin.message_type, field.message_type) == (field.number, *kinds)
 
 
 def test_one_message_goes_to_players_and_viewers() -> None:

@@ -171,6 +171,8 @@ class Stream:
                     self._renewed_in_vain = False
                     backoff.reset()
                 await self._heard(response)
+                for one in response.along:
+                    await self._heard(one)
         except grpc.aio.AioRpcError as error:
             return Refused.of_rpc(error)
         except asyncio.CancelledError:

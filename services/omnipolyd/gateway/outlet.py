@@ -16,7 +16,7 @@ from prometheus_client import Counter
 from omnipoly.rules.codes import Code
 from omnipoly.runtime import refusals
 
-from . import limits, talk
+from . import frames, limits, talk
 
 if TYPE_CHECKING:
     from omnipoly.runtime.failures import Failure
@@ -169,8 +169,11 @@ class Outlet:
             count = 0
             try:
                 while queue:
-                    await write(queue.popleft()[1])
-                    count += 1
+                    data, messages = queue.popleft()[1], 1
+                    if queue:
+                        data, messages = frames.together(data, queue)
+                    await write(data)
+                    count += messages
             finally:
                 sent.inc(count)
             if self._closing:

@@ -14,6 +14,7 @@ from omnipoly.runtime.link import Link
 from omnipoly.wire.gen.gateway.v1 import play_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2
 from omnipolyd.gateway import tokens
+from tests.load.along import each
 
 from .commands import PLAYING
 from .games import acting, ask, open_tables
@@ -54,10 +55,11 @@ class Auction:
                 bid.action.bid.auction, bid.action.bid.amount = auction.auction, next(amounts)
                 await stream.write(play_pb2.PlayRequest(act=bid).SerializeToString())
                 while (data := await stream.read()) is not EOF:
-                    if data[0] == ACCEPTED:
+                    kinds = {one[0] for one in each(data)}
+                    if ACCEPTED in kinds:
                         accepted += 1
                         break
-                    if data[0] == REFUSED:
+                    if REFUSED in kinds:
                         refused += 1
                         break
 

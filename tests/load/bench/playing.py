@@ -27,6 +27,7 @@ from omnipoly.wire.gen.game.v1 import legal_pb2
 from omnipoly.wire.gen.gateway.v1 import play_pb2
 from omnipoly.wire.gen.table.v1 import identity_pb2, table_pb2
 from omnipolyd.gateway import tokens
+from tests.load.along import each
 
 from .processes import SECRET
 
@@ -57,17 +58,18 @@ class Seat:
     async def listen(self) -> None:
         """Until the stream ends."""
         read, run = self._stream.read, self._run
-        while (data := await read()) is not EOF:
+        while (several := await read()) is not EOF:
             run.messages += 1
-            kind = data[0]
-            if kind == ACCEPTED:
-                run.active.add(self._table)
-                run.answered(time.perf_counter() - self._sent_at)
-            elif kind in (PROMPT, LEGAL):
-                await self._answer(data, kind)
-            elif kind == REFUSED:
-                run.refused += 1
-                await self._ask()
+            for data in each(several):
+                kind = data[0]
+                if kind == ACCEPTED:
+                    run.active.add(self._table)
+                    run.answered(time.perf_counter() - self._sent_at)
+                elif kind in (PROMPT, LEGAL):
+                    await self._answer(data, kind)
+                elif kind == REFUSED:
+                    run.refused += 1
+                    await self._ask()
 
     async def go(self) -> None:
         """Goes on with the decision that came while nobody played."""

@@ -11,6 +11,7 @@ import grpc.aio
 
 from omnipoly.wire.gen.game.v1 import view_pb2
 from omnipoly.wire.gen.gateway.v1 import play_pb2, stream_pb2, watch_pb2
+from tests.load.along import each
 
 from .journal import Journal, digest
 from .line import Line
@@ -124,7 +125,8 @@ class Tab:
                 first = play_pb2.PlayRequest(follow=play_pb2.Follow(table=self._table, resume=resume))
                 await call.write(first.SerializeToString())
             while (data := await call.read()) is not EOF:
-                if self._take(data):
+                taken = [self._take(one) for one in each(data)]
+                if True in taken:
                     return "sent away"
         except grpc.aio.AioRpcError as error:
             return f"{error.code().name}: {(error.details() or '')[:100]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Self
@@ -183,9 +184,12 @@ class Watching:
         self.raw = call
         self.heard: list[bytes] = []
         """All that came, as it came."""
+        self._along: deque[Any] = deque()
 
     async def read(self) -> Any:
         """The next message; None at the end. Raises ``Failure`` when the stream ends with one."""
+        if self._along:
+            return self._along.popleft()
         async with asyncio.timeout(WITHIN_S):
             try:
                 data = await self.raw.read()
@@ -194,7 +198,9 @@ class Watching:
             if data is server.EOF:
                 return None
             self.heard.append(data)
-            return self.response.FromString(data)
+            message = self.response.FromString(data)
+            self._along.extend(message.along)
+            return message
 
     async def next(self, *kinds: str) -> Any:
         """The next message of one of these kinds, or any: the member itself. Others are passed over."""

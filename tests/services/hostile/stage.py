@@ -225,10 +225,11 @@ class Thrower:
             await call.done_writing()
             while (data := await call.read()) is not EOF:
                 response = play_pb2.PlayResponse.FromString(data)
-                if response.WhichOneof("response") == "refused":
-                    self._look(rpc, b"|".join(messages), from_status(response.refused.status))
-                else:
-                    self._look(rpc, b"", None)
+                for one in (response, *response.along):
+                    if one.WhichOneof("response") == "refused":
+                        self._look(rpc, b"|".join(messages), from_status(one.refused.status))
+                    else:
+                        self._look(rpc, b"", None)
         except grpc.aio.AioRpcError as error:
             if error.details() != CLIENTS_OWN:
                 self._look(rpc, messages[-1], from_rpc_error(error))

@@ -299,6 +299,7 @@ class PlayResponse(_message.Message):
     REFUSED_FIELD_NUMBER: _builtins.int
     LEGAL_FIELD_NUMBER: _builtins.int
     RENEWED_FIELD_NUMBER: _builtins.int
+    ALONG_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def commit(self) -> _commit_pb2.Commit:
         """What happened at a followed table, in order of version, without gaps."""
@@ -343,6 +344,12 @@ class PlayResponse(_message.Message):
     def renewed(self) -> Global___Renewed:
         """The stream goes on under another access token."""
 
+    @_builtins.property
+    def along(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlayResponse]:
+        """What came along: to be taken as messages of their own, behind this one and in this order. None of them has more
+        along; all of it is at most 64 messages and, where there is more than one, about 64 KiB.
+        """
+
     def __init__(
         self,
         *,
@@ -357,10 +364,11 @@ class PlayResponse(_message.Message):
         refused: Global___Refused | None = ...,
         legal: _legal_pb2.Prompt | None = ...,
         renewed: Global___Renewed | None = ...,
+        along: _abc.Iterable[Global___PlayResponse] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "chat", b"chat", "commit", b"commit", "left", b"left", "legal", b"legal", "progress", b"progress", "prompt", b"prompt", "reconnect", b"reconnect", "refused", b"refused", "renewed", b"renewed", "response", b"response", "snapshot", b"snapshot"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "chat", b"chat", "commit", b"commit", "left", b"left", "legal", b"legal", "progress", b"progress", "prompt", b"prompt", "reconnect", b"reconnect", "refused", b"refused", "renewed", b"renewed", "response", b"response", "snapshot", b"snapshot"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "along", b"along", "chat", b"chat", "commit", b"commit", "left", b"left", "legal", b"legal", "progress", b"progress", "prompt", b"prompt", "reconnect", b"reconnect", "refused", b"refused", "renewed", b"renewed", "response", b"response", "snapshot", b"snapshot"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_response: _TypeAlias = _typing.Literal["commit", "snapshot", "progress", "chat", "reconnect", "left", "prompt", "accepted", "refused", "legal", "renewed"]  # noqa: Y015
     _WhichOneofArgType_response: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015

@@ -30,7 +30,7 @@ from omnipoly.wire.gen.game.v1 import table_pb2 as omnipoly_dot_game_dot_v1_dot_
 from omnipoly.wire.gen.gateway.v1 import stream_pb2 as omnipoly_dot_gateway_dot_v1_dot_stream__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fomnipoly/gateway/v1/watch.proto\x12\x13omnipoly.gateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eomnipoly/game/v1/auction.proto\x1a\x1domnipoly/game/v1/commit.proto\x1a\x1fomnipoly/game/v1/platform.proto\x1a\x1comnipoly/game/v1/table.proto\x1a omnipoly/gateway/v1/stream.proto\"W\n\x0cWatchRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12+\n\x06resume\x18\x02 \x01(\x0b\x32\x1b.omnipoly.gateway.v1.Resume\x12\x0b\n\x03pin\x18\x03 \x01(\t\"\xb9\x02\n\rWatchResponse\x12*\n\x06\x63ommit\x18\x01 \x01(\x0b\x32\x18.omnipoly.game.v1.CommitH\x00\x12\x31\n\x08snapshot\x18\x02 \x01(\x0b\x32\x1d.omnipoly.gateway.v1.SnapshotH\x00\x12\x31\n\x08progress\x18\x03 \x01(\x0b\x32\x1d.omnipoly.gateway.v1.ProgressH\x00\x12*\n\x04\x63hat\x18\x04 \x01(\x0b\x32\x1a.omnipoly.game.v1.ChatLineH\x00\x12\x33\n\treconnect\x18\x05 \x01(\x0b\x32\x1e.omnipoly.gateway.v1.ReconnectH\x00\x12)\n\x04left\x18\x06 \x01(\x0b\x32\x19.omnipoly.gateway.v1.LeftH\x00\x42\n\n\x08response\"N\n\x0eHistoryRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x03\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x0b\n\x03pin\x18\x04 \x01(\t\"\\\n\x0fHistoryResponse\x12)\n\x07\x63ommits\x18\x01 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\r\n\x05\x65poch\x18\x03 \x01(\x03\"d\n\rRecordRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0b\n\x03pin\x18\x04 \x01(\t\x12\x10\n\x08language\x18\x05 \x01(\t\"a\n\nRecordLine\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\"Y\n\x0eRecordResponse\x12.\n\x05lines\x18\x01 \x03(\x0b\x32\x1f.omnipoly.gateway.v1.RecordLine\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"@\n\x11GetAuctionRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0f\n\x07\x61uction\x18\x02 \x01(\x05\x12\x0b\n\x03pin\x18\x03 \x01(\t\"G\n\x12GetAuctionResponse\x12\x31\n\x07picture\x18\x01 \x01(\x0b\x32 .omnipoly.game.v1.AuctionPicture\"k\n\x12ListResultsRequest\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\x0e\n\x06person\x18\x02 \x01(\t\x12\r\n\x05table\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"]\n\x13ListResultsResponse\x12-\n\x07results\x18\x01 \x03(\x0b\x32\x1c.omnipoly.game.v1.GameResult\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"[\n\x12LeaderboardRequest\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\r\n\x05month\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"]\n\x13LeaderboardResponse\x12-\n\tstandings\x18\x01 \x03(\x0b\x32\x1a.omnipoly.game.v1.Standing\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"R\n\rExportRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0b\n\x03pin\x18\x04 \x01(\t\"\x8b\x01\n\x0e\x45xportResponse\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x14\n\x0c\x65\x64ition_text\x18\x03 \x01(\t\x12)\n\x07\x63ommits\x18\x04 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x17\n\x0fnext_page_token\x18\x05 \x01(\t2\xff\x04\n\x0cWatchService\x12P\n\x05Watch\x12!.omnipoly.gateway.v1.WatchRequest\x1a\".omnipoly.gateway.v1.WatchResponse0\x01\x12T\n\x07History\x12#.omnipoly.gateway.v1.HistoryRequest\x1a$.omnipoly.gateway.v1.HistoryResponse\x12Q\n\x06Record\x12\".omnipoly.gateway.v1.RecordRequest\x1a#.omnipoly.gateway.v1.RecordResponse\x12]\n\nGetAuction\x12&.omnipoly.gateway.v1.GetAuctionRequest\x1a\'.omnipoly.gateway.v1.GetAuctionResponse\x12`\n\x0bListResults\x12\'.omnipoly.gateway.v1.ListResultsRequest\x1a(.omnipoly.gateway.v1.ListResultsResponse\x12`\n\x0bLeaderboard\x12\'.omnipoly.gateway.v1.LeaderboardRequest\x1a(.omnipoly.gateway.v1.LeaderboardResponse\x12Q\n\x06\x45xport\x12\".omnipoly.gateway.v1.ExportRequest\x1a#.omnipoly.gateway.v1.ExportResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fomnipoly/gateway/v1/watch.proto\x12\x13omnipoly.gateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eomnipoly/game/v1/auction.proto\x1a\x1domnipoly/game/v1/commit.proto\x1a\x1fomnipoly/game/v1/platform.proto\x1a\x1comnipoly/game/v1/table.proto\x1a omnipoly/gateway/v1/stream.proto\"W\n\x0cWatchRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12+\n\x06resume\x18\x02 \x01(\x0b\x32\x1b.omnipoly.gateway.v1.Resume\x12\x0b\n\x03pin\x18\x03 \x01(\t\"\xec\x02\n\rWatchResponse\x12*\n\x06\x63ommit\x18\x01 \x01(\x0b\x32\x18.omnipoly.game.v1.CommitH\x00\x12\x31\n\x08snapshot\x18\x02 \x01(\x0b\x32\x1d.omnipoly.gateway.v1.SnapshotH\x00\x12\x31\n\x08progress\x18\x03 \x01(\x0b\x32\x1d.omnipoly.gateway.v1.ProgressH\x00\x12*\n\x04\x63hat\x18\x04 \x01(\x0b\x32\x1a.omnipoly.game.v1.ChatLineH\x00\x12\x33\n\treconnect\x18\x05 \x01(\x0b\x32\x1e.omnipoly.gateway.v1.ReconnectH\x00\x12)\n\x04left\x18\x06 \x01(\x0b\x32\x19.omnipoly.gateway.v1.LeftH\x00\x12\x31\n\x05\x61long\x18\x0f \x03(\x0b\x32\".omnipoly.gateway.v1.WatchResponseB\n\n\x08response\"N\n\x0eHistoryRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x03\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x0b\n\x03pin\x18\x04 \x01(\t\"\\\n\x0fHistoryResponse\x12)\n\x07\x63ommits\x18\x01 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12\r\n\x05\x65poch\x18\x03 \x01(\x03\"d\n\rRecordRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0b\n\x03pin\x18\x04 \x01(\t\x12\x10\n\x08language\x18\x05 \x01(\t\"a\n\nRecordLine\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\"Y\n\x0eRecordResponse\x12.\n\x05lines\x18\x01 \x03(\x0b\x32\x1f.omnipoly.gateway.v1.RecordLine\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"@\n\x11GetAuctionRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x0f\n\x07\x61uction\x18\x02 \x01(\x05\x12\x0b\n\x03pin\x18\x03 \x01(\t\"G\n\x12GetAuctionResponse\x12\x31\n\x07picture\x18\x01 \x01(\x0b\x32 .omnipoly.game.v1.AuctionPicture\"k\n\x12ListResultsRequest\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\x0e\n\x06person\x18\x02 \x01(\t\x12\r\n\x05table\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"]\n\x13ListResultsResponse\x12-\n\x07results\x18\x01 \x03(\x0b\x32\x1c.omnipoly.game.v1.GameResult\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"[\n\x12LeaderboardRequest\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\r\n\x05month\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"]\n\x13LeaderboardResponse\x12-\n\tstandings\x18\x01 \x03(\x0b\x32\x1a.omnipoly.game.v1.Standing\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"R\n\rExportRequest\x12\r\n\x05table\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0b\n\x03pin\x18\x04 \x01(\t\"\x8b\x01\n\x0e\x45xportResponse\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x14\n\x0c\x65\x64ition_text\x18\x03 \x01(\t\x12)\n\x07\x63ommits\x18\x04 \x03(\x0b\x32\x18.omnipoly.game.v1.Commit\x12\x17\n\x0fnext_page_token\x18\x05 \x01(\t2\xff\x04\n\x0cWatchService\x12P\n\x05Watch\x12!.omnipoly.gateway.v1.WatchRequest\x1a\".omnipoly.gateway.v1.WatchResponse0\x01\x12T\n\x07History\x12#.omnipoly.gateway.v1.HistoryRequest\x1a$.omnipoly.gateway.v1.HistoryResponse\x12Q\n\x06Record\x12\".omnipoly.gateway.v1.RecordRequest\x1a#.omnipoly.gateway.v1.RecordResponse\x12]\n\nGetAuction\x12&.omnipoly.gateway.v1.GetAuctionRequest\x1a\'.omnipoly.gateway.v1.GetAuctionResponse\x12`\n\x0bListResults\x12\'.omnipoly.gateway.v1.ListResultsRequest\x1a(.omnipoly.gateway.v1.ListResultsResponse\x12`\n\x0bLeaderboard\x12\'.omnipoly.gateway.v1.LeaderboardRequest\x1a(.omnipoly.gateway.v1.LeaderboardResponse\x12Q\n\x06\x45xport\x12\".omnipoly.gateway.v1.ExportRequest\x1a#.omnipoly.gateway.v1.ExportResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,33 +40,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHREQUEST']._serialized_start=249
   _globals['_WATCHREQUEST']._serialized_end=336
   _globals['_WATCHRESPONSE']._serialized_start=339
-  _globals['_WATCHRESPONSE']._serialized_end=652
-  _globals['_HISTORYREQUEST']._serialized_start=654
-  _globals['_HISTORYREQUEST']._serialized_end=732
-  _globals['_HISTORYRESPONSE']._serialized_start=734
-  _globals['_HISTORYRESPONSE']._serialized_end=826
-  _globals['_RECORDREQUEST']._serialized_start=828
-  _globals['_RECORDREQUEST']._serialized_end=928
-  _globals['_RECORDLINE']._serialized_start=930
-  _globals['_RECORDLINE']._serialized_end=1027
-  _globals['_RECORDRESPONSE']._serialized_start=1029
-  _globals['_RECORDRESPONSE']._serialized_end=1118
-  _globals['_GETAUCTIONREQUEST']._serialized_start=1120
-  _globals['_GETAUCTIONREQUEST']._serialized_end=1184
-  _globals['_GETAUCTIONRESPONSE']._serialized_start=1186
-  _globals['_GETAUCTIONRESPONSE']._serialized_end=1257
-  _globals['_LISTRESULTSREQUEST']._serialized_start=1259
-  _globals['_LISTRESULTSREQUEST']._serialized_end=1366
-  _globals['_LISTRESULTSRESPONSE']._serialized_start=1368
-  _globals['_LISTRESULTSRESPONSE']._serialized_end=1461
-  _globals['_LEADERBOARDREQUEST']._serialized_start=1463
-  _globals['_LEADERBOARDREQUEST']._serialized_end=1554
-  _globals['_LEADERBOARDRESPONSE']._serialized_start=1556
-  _globals['_LEADERBOARDRESPONSE']._serialized_end=1649
-  _globals['_EXPORTREQUEST']._serialized_start=1651
-  _globals['_EXPORTREQUEST']._serialized_end=1733
-  _globals['_EXPORTRESPONSE']._serialized_start=1736
-  _globals['_EXPORTRESPONSE']._serialized_end=1875
-  _globals['_WATCHSERVICE']._serialized_start=1878
-  _globals['_WATCHSERVICE']._serialized_end=2517
+  _globals['_WATCHRESPONSE']._serialized_end=703
+  _globals['_HISTORYREQUEST']._serialized_start=705
+  _globals['_HISTORYREQUEST']._serialized_end=783
+  _globals['_HISTORYRESPONSE']._serialized_start=785
+  _globals['_HISTORYRESPONSE']._serialized_end=877
+  _globals['_RECORDREQUEST']._serialized_start=879
+  _globals['_RECORDREQUEST']._serialized_end=979
+  _globals['_RECORDLINE']._serialized_start=981
+  _globals['_RECORDLINE']._serialized_end=1078
+  _globals['_RECORDRESPONSE']._serialized_start=1080
+  _globals['_RECORDRESPONSE']._serialized_end=1169
+  _globals['_GETAUCTIONREQUEST']._serialized_start=1171
+  _globals['_GETAUCTIONREQUEST']._serialized_end=1235
+  _globals['_GETAUCTIONRESPONSE']._serialized_start=1237
+  _globals['_GETAUCTIONRESPONSE']._serialized_end=1308
+  _globals['_LISTRESULTSREQUEST']._serialized_start=1310
+  _globals['_LISTRESULTSREQUEST']._serialized_end=1417
+  _globals['_LISTRESULTSRESPONSE']._serialized_start=1419
+  _globals['_LISTRESULTSRESPONSE']._serialized_end=1512
+  _globals['_LEADERBOARDREQUEST']._serialized_start=1514
+  _globals['_LEADERBOARDREQUEST']._serialized_end=1605
+  _globals['_LEADERBOARDRESPONSE']._serialized_start=1607
+  _globals['_LEADERBOARDRESPONSE']._serialized_end=1700
+  _globals['_EXPORTREQUEST']._serialized_start=1702
+  _globals['_EXPORTREQUEST']._serialized_end=1784
+  _globals['_EXPORTRESPONSE']._serialized_start=1787
+  _globals['_EXPORTRESPONSE']._serialized_end=1926
+  _globals['_WATCHSERVICE']._serialized_start=1929
+  _globals['_WATCHSERVICE']._serialized_end=2568
 # @@protoc_insertion_point(module_scope)

@@ -68,6 +68,7 @@ class WatchResponse(_message.Message):
     CHAT_FIELD_NUMBER: _builtins.int
     RECONNECT_FIELD_NUMBER: _builtins.int
     LEFT_FIELD_NUMBER: _builtins.int
+    ALONG_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def commit(self) -> _commit_pb2.Commit:
         """What happened at the table, in order of version, without gaps."""
@@ -92,6 +93,12 @@ class WatchResponse(_message.Message):
     def left(self) -> _stream_pb2.Left:
         """The table is followed no longer; the stream ends."""
 
+    @_builtins.property
+    def along(self) -> _containers.RepeatedCompositeFieldContainer[Global___WatchResponse]:
+        """What came along: to be taken as messages of their own, behind this one and in this order. None of them has more
+        along; all of it is at most 64 messages and, where there is more than one, about 64 KiB.
+        """
+
     def __init__(
         self,
         *,
@@ -101,10 +108,11 @@ class WatchResponse(_message.Message):
         chat: _table_pb2.ChatLine | None = ...,
         reconnect: _stream_pb2.Reconnect | None = ...,
         left: _stream_pb2.Left | None = ...,
+        along: _abc.Iterable[Global___WatchResponse] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chat", b"chat", "commit", b"commit", "left", b"left", "progress", b"progress", "reconnect", b"reconnect", "response", b"response", "snapshot", b"snapshot"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chat", b"chat", "commit", b"commit", "left", b"left", "progress", b"progress", "reconnect", b"reconnect", "response", b"response", "snapshot", b"snapshot"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["along", b"along", "chat", b"chat", "commit", b"commit", "left", b"left", "progress", b"progress", "reconnect", b"reconnect", "response", b"response", "snapshot", b"snapshot"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_response: _TypeAlias = _typing.Literal["commit", "snapshot", "progress", "chat", "reconnect", "left"]  # noqa: Y015
     _WhichOneofArgType_response: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015
