@@ -18,6 +18,17 @@ import sys
 
 def main() -> None:
     """The entry point: what cannot start says why in one line, not in a stack trace."""
+    try:
+        _run()
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] in {"omnipoly", "omnipolyd"}:
+            raise
+        # The distribution's core is for clients; what services need besides is its extra.
+        sys.stderr.write(f"omnipolyd: {error.name} is not installed; pip install 'omnipoly[server]'\n")
+        sys.exit(1)
+
+
+def _run() -> None:
     if sys.argv[1:2] != ["up"] or {"-h", "--help"} & set(sys.argv):
         _call()
         return

@@ -15,7 +15,8 @@ STUBS = ROOT / "libs/omnipoly/wire/gen"
 
 def _requirements() -> dict[str, Requirement]:
     project = pyproject()["project"]
-    named = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    extras = project["optional-dependencies"]
+    named = [*project["dependencies"], *extras["server"], *extras["dev"]]
     return {canonicalize_name(requirement.name): requirement for requirement in map(Requirement, named)}
 
 
