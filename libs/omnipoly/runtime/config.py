@@ -55,6 +55,8 @@ class ServiceSettings(BaseSettings):
     hard_stop_s: float = Field(30, gt=0, le=3600, description="after this long a stop is forced, seconds")
 
     max_concurrent_streams: int = Field(100, ge=1, le=100_000, description="gRPC streams a connection may have open")
+    max_connections: int = Field(20_000, ge=1, le=1_000_000, description="connections taken at once; more are closed")
+    handshake_s: float = Field(10, gt=0, le=600, description="how long who connects may take to say something, seconds")
     max_connection_age_s: float = Field(0, ge=0, description="age at which a connection is renewed, seconds; 0: never")
     max_connection_age_grace_s: float = Field(60, gt=0, description="what its streams get then, seconds")
     keepalive_s: float = Field(30, ge=1, description="silence after which a connection is probed, seconds")

@@ -46,6 +46,8 @@ def server_options(settings: ServiceSettings, max_receive_bytes: int) -> list[Op
         ("grpc.max_receive_message_length", max_receive_bytes),
         ("grpc.max_send_message_length", MAX_FRAME_BYTES),
         ("grpc.max_concurrent_streams", settings.max_concurrent_streams),
+        ("grpc.max_allowed_incoming_connections", settings.max_connections),
+        ("grpc.server_handshake_timeout_ms", round(settings.handshake_s * 1000)),
         ("grpc.keepalive_time_ms", keepalive_ms),
         ("grpc.keepalive_timeout_ms", probe_ms),
         ("grpc.http2.ping_timeout_ms", probe_ms),  # without it gRPC waits for a minute

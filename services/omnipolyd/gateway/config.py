@@ -60,6 +60,18 @@ class GatewaySettings(ServiceSettings):
     commands_per_second: float = Field(20, gt=0, le=1_000_000, description="commands of one person a second")
     commands_burst: int = Field(40, ge=1, le=1_000_000, description="commands of one person at once, after a rest")
     streams_per_identity: int = Field(8, ge=1, le=100_000, description="streams of one person")
+    streams_per_connection: int = Field(
+        100, ge=1, le=100_000, description="streams that come over one connection, or from one client_address_header"
+    )
+    connection_calls_per_second: float = Field(
+        500, gt=0, le=1_000_000, description="calls over one connection a second, whoever calls; likewise"
+    )
+    connection_calls_burst: int = Field(
+        1000, ge=1, le=1_000_000, description="calls over one connection at once, after a rest"
+    )
+    max_concurrent_streams: int = Field(
+        200, ge=1, le=100_000, description="RPCs a connection may have open; more wait in the client"
+    )
     followed_tables: int = Field(64, ge=1, le=100_000, description="tables one stream of a person follows")
     viewers_per_table: int = Field(2000, ge=1, le=1_000_000, description="viewers of one table")
     open_tables: int = Field(5, ge=1, le=1_000_000, description="tables a person may have open at once")
@@ -69,6 +81,12 @@ class GatewaySettings(ServiceSettings):
     heads_every_s: float = Field(2, gt=0, le=60, description="how often the tables shown are compared with the log")
     progress_after_s: float = Field(15, gt=0, le=600, description="silence after which a stream is told so")
     reconnect_within_s: float = Field(5, ge=0, le=30, description="over how long clients come back after a drain")
+
+    @model_validator(mode="after")
+    def _calls_fit_beside_streams(self) -> Self:
+        if self.max_concurrent_streams <= self.streams_per_connection:
+            raise ValueError("max_concurrent_streams: more than streams_per_connection, calls come beside them")
+        return self
 
     @model_validator(mode="after")
     def _issuers_are_understood(self) -> Self:

@@ -6,6 +6,7 @@ already. What is not registered is answered UNIMPLEMENTED by gRPC itself.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,10 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
-from . import checks, tokens
+from omnipoly.rules.codes import Code
+from omnipoly.runtime.failures import Failure
+
+from . import checks, limits, tokens
 from .callers import Caller
 
 if TYPE_CHECKING:
@@ -53,8 +57,12 @@ class Door:
         """A call of somebody with a session; counts as a command."""
 
         async def call(data: bytes, context: Context) -> bytes:
-            caller = await self.caller(context)
-            self._limits.command(caller)
+            try:
+                self._limits.call(self._connection(context))
+                caller = await self.caller(context)
+                self._limits.command(caller)
+            except Failure as failure:
+                raise await _held(failure, context) from None
             answer = await handler(checks.parse(kind, data), caller, _timeout_s(context))
             return answer if isinstance(answer, bytes) else answer.SerializeToString()
 
@@ -64,8 +72,12 @@ class Door:
         """A call that needs no session. sign_in: counts as one from its address."""
 
         async def call(data: bytes, context: Context) -> bytes:
-            if sign_in:
-                self._limits.sign_in(self._address(context))
+            try:
+                self._limits.call(self._connection(context))
+                if sign_in:
+                    self._limits.sign_in(self._address(context))
+            except Failure as failure:
+                raise await _held(failure, context) from None
             return (await handler(checks.parse(kind, data))).SerializeToString()
 
         return grpc.unary_unary_rpc_method_handler(call)
@@ -74,12 +86,17 @@ class Door:
         """A two-way stream of bytes; counts as a stream."""
 
         async def call(_requests: object, context: Context) -> None:
-            caller = await self.caller(context)
-            self._limits.open_stream(caller)
+            connection = self._connection(context)
+            try:
+                self._limits.call(connection)
+                caller = await self.caller(context)
+                self._limits.open_stream(caller, connection)
+            except Failure as failure:
+                raise await _held(failure, context) from None
             try:
                 await handler(caller, context)
             finally:
-                self._limits.close_stream(caller)
+                self._limits.close_stream(caller, connection)
 
         return grpc.stream_stream_rpc_method_handler(call)
 
@@ -87,13 +104,18 @@ class Door:
         """A stream of bytes that a request opens; counts as a stream and as a command."""
 
         async def call(data: bytes, context: Context) -> None:
-            caller = await self.caller(context)
-            self._limits.command(caller)
-            self._limits.open_stream(caller)
+            connection = self._connection(context)
+            try:
+                self._limits.call(connection)
+                caller = await self.caller(context)
+                self._limits.command(caller)
+                self._limits.open_stream(caller, connection)
+            except Failure as failure:
+                raise await _held(failure, context) from None
             try:
                 await handler(checks.parse(kind, data), caller, context)
             finally:
-                self._limits.close_stream(caller)
+                self._limits.close_stream(caller, connection)
 
         return grpc.unary_stream_rpc_method_handler(call)
 
@@ -114,13 +136,29 @@ class Door:
         self._revocations.check(claims)
         return Caller(claims)
 
+    def _connection(self, context: Context) -> str:
+        """What a client's calls come over: its connection; behind a proxy, which mixes them, its address."""
+        return self._told(context) or str(context.peer())
+
     def _address(self, context: Context) -> str:
         """Where a client is, without its port."""
+        return self._told(context) or str(context.peer()).rpartition(":")[0]
+
+    def _told(self, context: Context) -> str:
+        """Where a client is, as a trusted proxy says; "" without one."""
         if self._address_header:
             given = [value for key, value in context.invocation_metadata() or () if key == self._address_header]
             if given and isinstance(given[-1], str):
                 return given[-1].rpartition(",")[2].strip()[:64]
-        return str(context.peer()).rpartition(":")[0]
+        return ""
+
+
+async def _held(failure: Failure, context: Context) -> Failure:
+    """The refusal of a call, held back where it is for too many of them."""
+    if failure.reason == Code.RATE_LIMITED:
+        remaining_s = context.time_remaining()
+        await asyncio.sleep(limits.HOLD_S if remaining_s is None else min(limits.HOLD_S, remaining_s / 2))
+    return failure
 
 
 def uncounted(context: Context) -> Any:

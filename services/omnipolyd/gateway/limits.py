@@ -1,4 +1,9 @@
-"""How much one person may ask for: commands a second, streams at once. In memory, for this gateway alone."""
+"""How much one person may ask for, and one connection: commands a second, streams at once. In memory, for this gateway
+alone.
+
+Whoever asks for more is answered RESOURCE_EXHAUSTED, ``rate_limited``, and not at once: a refusal that costs its caller
+no time would cost this process all of its own.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +20,8 @@ from omnipoly.wire.gen.gateway.v1 import sessions_pb2
 from .checks import COMMAND_BYTES, MESSAGE_BYTES
 
 if TYPE_CHECKING:
+    from omnipoly.runtime.failures import Failure
+
     from .callers import Caller
     from .config import GatewaySettings
 
@@ -27,12 +34,15 @@ CHAT_LINES_KEPT = 200
 PIN_TRIES = 5
 PIN_WINDOW_S = 600
 
+HOLD_S = 0.5
+"""How long the refusal of who asks for too much is held back. One connection has only so many calls open at once
+(``max_concurrent_streams``), so this bounds how many refusals it gets a second."""
 FORGET_S = 60.0
 """A person is forgotten after it: long enough for any bucket of sane settings to be full again."""
 
 
 class _Person:
-    """What is counted of a person, or of an address that somebody signs in from."""
+    """What is counted of a person, of a connection, or of an address that somebody signs in from."""
 
     __slots__ = ("at", "streams", "tokens")
 
@@ -64,6 +74,11 @@ class Limits:
         settings = self._settings
         self._take(f"at {address}", settings.sign_ins_per_second, float(settings.sign_ins_burst))
 
+    def call(self, connection: str) -> None:
+        """Counts a call that came over a connection, whoever calls. Raises ``Failure`` likewise."""
+        settings = self._settings
+        self._take(f"via {connection}", settings.connection_calls_per_second, float(settings.connection_calls_burst))
+
     def _take(self, key: str, rate: float, burst: float) -> None:
         now = self._loop.time()
         person = self._person(key, now, burst)
@@ -74,24 +89,28 @@ class Limits:
             raise refusals.failure(Code.RATE_LIMITED, retry_after_s=(1 - tokens) / rate)
         person.tokens = tokens - 1
 
-    def open_stream(self, caller: Caller) -> None:
+    def open_stream(self, caller: Caller, connection: str) -> None:
         """Counts a stream; each is to be given back with ``close_stream``. Raises ``Failure`` ``rate_limited``."""
         if caller.bots:
             return
-        person = self._person(caller.person, self._loop.time(), self._burst)
-        if person.streams >= self._settings.streams_per_identity:
-            raise refusals.failure(
-                Code.RATE_LIMITED,
-                f"One person has at most {self._settings.streams_per_identity} streams.",
-                retry_after_s=1,
-            )
+        settings, now = self._settings, self._loop.time()
+        person = self._person(caller.person, now, self._burst)
+        if person.streams >= settings.streams_per_identity:
+            raise _too_many_streams("person", settings.streams_per_identity)
+        through = self._person(f"via {connection}", now, float(settings.connection_calls_burst))
+        if through.streams >= settings.streams_per_connection:
+            raise _too_many_streams("connection", settings.streams_per_connection)
         person.streams += 1
+        through.streams += 1
 
-    def close_stream(self, caller: Caller) -> None:
+    def close_stream(self, caller: Caller, connection: str) -> None:
         """Gives a stream back."""
-        person = self._persons.get(caller.person)
-        if person is not None and person.streams:
-            person.streams -= 1
+        if caller.bots:
+            return
+        for key in (caller.person, f"via {connection}"):
+            counted = self._persons.get(key)
+            if counted is not None and counted.streams:
+                counted.streams -= 1
 
     def _person(self, key: str, now: float, burst: float) -> _Person:
         person = self._persons.get(key)
@@ -104,7 +123,12 @@ class Limits:
     def _sweep(self, now: float) -> None:
         self._swept = now
         settings = self._settings
-        full_s = max(FORGET_S, self._burst / self._rate, settings.sign_ins_burst / settings.sign_ins_per_second)
+        full_s = max(
+            FORGET_S,
+            self._burst / self._rate,
+            settings.sign_ins_burst / settings.sign_ins_per_second,
+            settings.connection_calls_burst / settings.connection_calls_per_second,
+        )
         for key in [key for key, one in self._persons.items() if not one.streams and now - one.at > full_s]:
             del self._persons[key]
 
@@ -116,7 +140,7 @@ class Limits:
             message_out_bytes=MAX_ANSWER_BYTES,
             command_bytes=COMMAND_BYTES,
             streams_per_identity=settings.streams_per_identity,
-            streams_per_connection=settings.max_concurrent_streams,
+            streams_per_connection=settings.streams_per_connection,
             commands_per_second=round(settings.commands_per_second),
             commands_burst=settings.commands_burst,
             open_tables_per_identity=settings.open_tables,
@@ -130,3 +154,7 @@ class Limits:
             pin_window=duration_pb2.Duration(seconds=PIN_WINDOW_S),
             stream_queue=QUEUE,
         )
+
+
+def _too_many_streams(of: str, most: int) -> Failure:
+    return refusals.failure(Code.RATE_LIMITED, f"One {of} has at most {most} streams.", retry_after_s=1)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 IN_FLIGHT = 256
 """Requests of one stream that may be under way; beyond, the next is not read yet."""
 BOTS_IN_FLIGHT = 4096
+LONGEST_PAUSE_S = 1.0
+"""For which a stream that asks for too much is not read."""
 HALF_CLOSE_S = 0.05
 """A read that ends says that the client has closed its half, or, within this time, that the call is cancelled."""
 
@@ -33,6 +35,7 @@ class PlayStream(Stream):
 
     kind = "play"
     plays = True
+    _pause_s = 0.0
     sent = metrics.RPC_MSG_SENT.labels("bidi_stream", "omnipoly.gateway.v1.PlayService", "Play")
 
     async def read(self) -> None:
@@ -41,6 +44,10 @@ class PlayStream(Stream):
         read, take = self._context.read, self._take
         while (data := await read()) is not EOF:
             take(data)
+            if self._pause_s:
+                # Who asks for too much is not read until they may ask again: what they send waits in the network.
+                pause_s, self._pause_s = self._pause_s, 0.0
+                await asyncio.sleep(pause_s)
             while len(self.tasks) >= most:
                 await asyncio.wait(self.tasks, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.sleep(HALF_CLOSE_S)
@@ -57,6 +64,8 @@ class PlayStream(Stream):
             self._hub.limits.command(self.caller)
             getattr(self, f"_{kind}")(body, len(data))
         except Failure as failure:
+            if failure.reason == Code.RATE_LIMITED:
+                self._pause_s = min(failure.retry_after_s or 0.0, LONGEST_PAUSE_S)
             self.refuse(getattr(body, "command_id", "")[:64], getattr(body, "table", "")[:36], failure)
 
     # --- Acting

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import asyncio
+
 import grpc
 import pytest
 
 from omnipoly.rules import actions as act
 from omnipoly.runtime.failures import Failure, from_status
-from omnipoly.wire.gen.gateway.v1 import lobby_pb2
-from omnipolyd.gateway import playing
+from omnipoly.wire.gen.gateway.v1 import lobby_pb2, play_pb2, sessions_pb2
+from omnipolyd.gateway import limits, playing
 from omnipolyd.gateway.callers import Caller
 from omnipolyd.gateway.config import GatewaySettings
 from omnipolyd.gateway.limits import Limits
@@ -51,13 +53,13 @@ async def test_a_bucket_of_commands() -> None:
 async def test_persons_are_forgotten() -> None:
     limits = Limits(GatewaySettings())
     limits.command(caller("ann"))
-    limits.open_stream(caller("bob"))
+    limits.open_stream(caller("bob"), "here")
     for person in limits._persons.values():
         person.at -= 120
     limits._swept -= 120
     limits.command(caller("cay"))
-    assert set(limits._persons) == {"bob", "cay"}
-    limits.close_stream(caller("bob"))
+    assert set(limits._persons) == {"bob", "via here", "cay"}
+    limits.close_stream(caller("bob"), "here")
 
 
 @pytest.fixture
@@ -142,3 +144,94 @@ async def test_a_stream_has_only_so_much_under_way(
     stream = ann.play()
     sent = [await stream.send_act(table, act.SetOptions(round_limit=n + 1)) for n in range(20)]
     assert {(await stream.next("accepted")).command_id for _ in sent} == set(sent)
+
+
+async def test_so_many_streams_a_connection(running: Stack, nats_url: str, unique: str) -> None:
+    async with (
+        gateway(running.table, nats_url, streams_per_connection=3, max_concurrent_streams=5) as strict,
+        strict.client(f"guest:ann-{unique}") as one,
+        strict.client(f"guest:zoe-{unique}") as other,
+    ):
+        info = await one.call("Sessions/GetServerInfo", sessions_pb2.GetServerInfoRequest())
+        assert info.limits.streams_per_connection == 3
+        streams = []
+        for number in range(3):  # each another person's
+            one.metadata = (("authorization", f"Bearer {strict.token(f'guest:{number}-{unique}', guest=True)}"),)
+            streams.append(one.play())
+        await eventually(lambda: len(strict.hub.streams) == 3)
+        failure = await one.play().ended()
+        assert failure is not None
+        assert (failure.reason, failure.status) == ("rate_limited", grpc.StatusCode.RESOURCE_EXHAUSTED)
+        assert failure.sentence == "One connection has at most 3 streams."
+        # Calls come beside the streams, and another connection has its own.
+        await one.call("Lobby/ListTables", lobby_pb2.ListTablesRequest())
+        more = other.play()
+        await eventually(lambda: len(strict.hub.streams) == 4)
+        streams[0].raw.cancel()
+        await eventually(lambda: len(strict.hub.streams) == 3)
+        streams.append(one.play())
+        await eventually(lambda: len(strict.hub.streams) == 4)
+        more.raw.cancel()
+
+
+@pytest.mark.parametrize("header", ["", "x-forwarded-for"])
+async def test_so_many_calls_a_connection(running: Stack, nats_url: str, unique: str, header: str) -> None:
+    """Whoever calls, with a session, without one, or a bad one; behind a proxy a client's address counts."""
+    few = {"connection_calls_per_second": 0.01, "connection_calls_burst": 3, "client_address_header": header}
+    async with (
+        gateway(running.table, nats_url, **few) as strict,
+        strict.client(f"guest:ann-{unique}") as one,
+        strict.client(f"guest:bob-{unique}") as other,
+    ):
+        there = ((header, "203.0.113.7"),) if header else ()
+        one.metadata += there
+        await one.call("Lobby/ListTables", lobby_pb2.ListTablesRequest())
+        one.metadata = (("authorization", "Bearer nonsense"), *there)
+        with pytest.raises(Failure) as caught:
+            await one.call("Lobby/ListTables", lobby_pb2.ListTablesRequest())
+        assert caught.value.reason == "sign_in_required"
+        one.metadata = there
+        await one.call("Sessions/GetServerInfo", sessions_pb2.GetServerInfoRequest())
+        for method, request in (
+            ("Sessions/GetServerInfo", sessions_pb2.GetServerInfoRequest()),
+            ("Lobby/ListTables", lobby_pb2.ListTablesRequest()),
+        ):
+            with pytest.raises(Failure) as caught:
+                await one.call(method, request)
+            assert (caught.value.reason, caught.value.status) == (
+                "rate_limited",
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+            )
+        failure = await one.play().ended()
+        assert failure is not None
+        assert failure.reason == "rate_limited"
+        await other.call("Lobby/ListTables", lobby_pb2.ListTablesRequest())
+
+
+async def test_refusals_for_too_much_take_their_time(strict: Stack, unique: str) -> None:
+    """So that a flood of calls gets few of them."""
+    loop = asyncio.get_running_loop()
+    async with strict.client(f"guest:ann-{unique}") as hasty:
+        for _ in range(5):
+            await hasty.call("Lobby/ListTables", lobby_pb2.ListTablesRequest())
+        began = loop.time()
+        with pytest.raises(Failure, match="Too many requests"):
+            await hasty.call("Lobby/ListTables", lobby_pb2.ListTablesRequest())
+        assert loop.time() - began >= limits.HOLD_S
+        # But come before the caller gives up.
+        with pytest.raises(Failure, match="Too many requests"):
+            await hasty.call("Lobby/ListTables", lobby_pb2.ListTablesRequest(), timeout_s=0.3)
+
+
+async def test_a_stream_that_asks_for_too_much_is_not_read_for_a_while(running: Stack, nats_url: str) -> None:
+    few = {"commands_per_second": 4, "commands_burst": 1}
+    async with gateway(running.table, nats_url, **few) as strict, strict.client("guest:hasty") as hasty:
+        stream = hasty.play()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        for _ in range(6):
+            await stream.send(unfollow=play_pb2.Unfollow(table="t"))
+        kinds = [(await stream.read()).WhichOneof("response") for _ in range(6)]
+        # One is taken, one refused; then there is a pause after which the next is taken, and so on.
+        assert kinds == ["left", "refused"] * 3
+        assert loop.time() - began >= 0.4
