@@ -42,13 +42,15 @@ lint: $(VENV) $(BUF) ## Check style, import directions, generated stubs and cont
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/protos.py --check
+	$(BIN)/python .ci/api.py --check
 	.ci/contracts
 
 types: $(VENV) ## Check types: mypy --strict on libs and services
 	$(BIN)/mypy
 
-protos: $(VENV) ## Write the Python stubs of the contracts under protos/
+protos: $(VENV) ## Write the Python stubs of the contracts under protos/, and their reference
 	@$(BIN)/python .ci/protos.py
+	@$(BIN)/python .ci/api.py
 
 reference: $(VENV) ## Write what is made from the code: references of metrics and configuration, dashboards
 	@$(BIN)/python .ci/reference.py && $(BIN)/python .ci/dashboards.py
