@@ -31,6 +31,7 @@ from omnipoly.runtime.link import Handler, LinkServer
 from omnipoly.runtime.link_server import IN_FLIGHT, SERVICE
 from omnipoly.runtime.peers import Peers
 from omnipoly.runtime.server import MAX_REQUEST_BYTES, Server
+from omnipoly.runtime.standstill import Standstill
 from omnipoly.runtime.tasks import Tasks
 
 log = logging.get(__name__)
@@ -89,6 +90,8 @@ class App:
         self._peers: list[Peers] = []
         self._stack: AsyncExitStack | None = None
         self._metrics: metrics.MetricsEndpoint | None = None
+        self.standstill = Standstill()
+        """Whether this process stood still lately."""
         self.stopping = asyncio.Event()
         """Set when the app has begun to stop."""
         self.failed = asyncio.Event()
@@ -133,7 +136,7 @@ class App:
 
     def serve_link(self, methods: Mapping[str, Handler], *, max_in_flight: int = IN_FLIGHT) -> LinkServer:
         """Serves frames from other services; drained by the app after the service's own `drain`."""
-        link = LinkServer(methods, max_in_flight=max_in_flight)
+        link = LinkServer(methods, max_in_flight=max_in_flight, stood_still_s=self.standstill.lately_s)
         self._links.append(link)
         self.server.serve_generic(link.generic_handler(), SERVICE, frames=True)
         return link
@@ -158,6 +161,7 @@ class App:
             stack.push_async_callback(asyncio.to_thread, self._metrics.close)
         metrics.BUILD.labels(self.name, version("omnipoly")).set(1)
         self.tasks.spawn("loop-lag", metrics.watch_loop_lag)
+        self.tasks.spawn("standstill", self.standstill.watch)
         if service.migrations:
             _require_url("OMNIPOLY_DATABASE_URL", settings.database_url, "postgresql://user:password@host:port/name")
             await migrations.check_schema(settings.database_url, service.migrations)

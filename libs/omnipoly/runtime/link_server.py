@@ -68,10 +68,20 @@ may raise `Failure`. An item whose deadline has passed is never started; one tha
 class LinkServer:
     """The servicer of frames: a table of methods, a bound on what is in flight, a drain that loses nothing."""
 
-    def __init__(self, methods: Mapping[str, Handler], *, max_in_flight: int = IN_FLIGHT) -> None:
-        """max_in_flight: over all streams; beyond it an item is refused with RESOURCE_EXHAUSTED and RetryInfo."""
+    def __init__(
+        self,
+        methods: Mapping[str, Handler],
+        *,
+        max_in_flight: int = IN_FLIGHT,
+        stood_still_s: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """max_in_flight: over all streams; beyond it an item is refused with RESOURCE_EXHAUSTED and RetryInfo.
+        stood_still_s: for how long this process stood still until just now. What it reads then may have waited for all
+        of that time, and its caller too.
+        """
         self._methods: dict[str, _Method] = {name: _Method(name, handler) for name, handler in methods.items()}
         self._max_in_flight = max_in_flight
+        self.stood_still_s = stood_still_s
         self._streams: set[_ServerStream] = set()
         self._tasks: set[asyncio.Task[bytes]] = set()
         self.in_flight = 0
@@ -111,8 +121,11 @@ class LinkServer:
         """Whether `drain` has been called."""
         return self._draining
 
-    def begin(self, item: link_pb2.RequestItem, stream: _ServerStream, now: float) -> None:
-        """Takes one item: refuses it, or starts its handler and has the answer sent when there is one."""
+    def begin(self, item: link_pb2.RequestItem, stream: _ServerStream, now: float, waited_ms: int) -> None:
+        """Takes one item: refuses it, or starts its handler and has the answer sent when there is one.
+
+        waited_ms: how long it may have lain here unread.
+        """
         method = self._methods.get(item.method)
         if method is None:
             stream.answer_failure(item.call, None, _unknown_method(item.method))
@@ -121,8 +134,8 @@ class LinkServer:
             SHED.inc()
             stream.answer_failure(item.call, method, failures.overloaded("too much is in flight here"))
             return
-        timeout_ms = item.timeout_ms
-        if not timeout_ms:
+        timeout_ms = item.timeout_ms - waited_ms
+        if timeout_ms <= 0:
             stream.answer_failure(item.call, method, failures.deadline_passed())
             return
         call = Call(item.method, now + timeout_ms / 1000, item.traceparent, stream.peer)
@@ -239,9 +252,10 @@ class _ServerStream:
             items = frame.items
             FRAME_SIZES.observe(len(items))
             now = loop.time()
+            waited_ms = round(self._server.stood_still_s() * 1000)
             self._open += len(items)
             for item in items:
-                begin(item, self, now)
+                begin(item, self, now, waited_ms)
         self._read_all = True
         self._wake.set()
 

@@ -90,6 +90,8 @@ class Hub:
         rooms.sat = presence.sit
         self.presence = presence
         self.viewers = viewers
+        self.stood_still_s: Callable[[], float] = lambda: 0.0
+        """For how long this process stood still until just now: so long what it reads may have waited."""
         self.streams: set[Stream] = set()
         self._streams_gone = asyncio.Event()
         self._draining = False
@@ -98,6 +100,9 @@ class Hub:
         self, caller: Caller, kind: str, table: str, body: bytes, timeout_s: float, traceparent: str = ""
     ) -> Any:
         """Carries a command and shows what it led to; the table's ``ActResponse``. Raises ``Failure``."""
+        timeout_s -= self.stood_still_s()
+        if timeout_s <= 0:
+            raise failures.deadline_passed()
         if kind == "take_seat" and caller.guest:
             # their own they may take back; anybody else's is for those who may watch (TUB-TAKEOVER)
             admitted = await self.admit(caller, table, "", timeout_s)

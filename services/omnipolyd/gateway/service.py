@@ -80,6 +80,7 @@ class GatewayService(Service):
         self.hub = hub = Hub(
             settings, revoked, door.known, limits, catalogue, records, upstream, rooms, presence, viewers
         )
+        hub.stood_still_s = app.standstill.lately_s
         revoked.changed = hub.end_revoked
         await bus.subscribe(revocations.SUBJECT, revoked.hear)
         bus.on_reconnect(rooms.look_now)
