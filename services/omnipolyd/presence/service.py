@@ -56,6 +56,7 @@ class PresenceService(app.Service):
             self.revisions,
             running.instance,
             settings.lease_s,
+            running.standstill,
             changed=self._see,
             mine_now=self._mine_now,
         )
@@ -141,6 +142,7 @@ class PresenceService(app.Service):
             self._wake.clear()
             now_ms = self.clock.now_ms()
             self.sharing.look()
+            self.telling.hold_departures(self.sharing.departures_from_ms)
             if self.sharing.ready:
                 self.reporting.go()
             if now_ms >= tidied_ms + TIDY_MS:

@@ -3,6 +3,10 @@
 Absence is an event: a lease ends when its expiry is seen while NATS was up all along. After a reconnect or with a lost
 store the bucket says nothing about those it lacks: they are believed for one lease period, in which gateways report
 again. A lease that reports here is never over for what the bucket says.
+
+As long as the bucket is not seen as it is, and for one lease period after it is again, nobody's going is told to a
+table either: whoever left one gateway may have come to another that reports to another replica. Likewise after a
+standstill of this process, whose picture is that of before it.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from prometheus_client import Counter, Gauge
 from omnipoly.runtime import logging
 from omnipoly.runtime.bus import Bus, Change, WatchEvent
 from omnipoly.runtime.peers import rendezvous
+from omnipoly.runtime.standstill import Standstill
 
 from .clock import Clock
 from .picture import Key, Lease, Picture
@@ -24,6 +29,7 @@ log = logging.get(__name__)
 
 ORDERS_KEPT = 65_536
 ENDED_KEPT = 1024
+NEVER_MS = 1 << 62
 
 LEASES = Gauge("omnipoly_presence_leases", "Gateways whose people are known.")
 ENDED = Counter("omnipoly_presence_leases_ended_total", "Leases that ended because nobody renewed them.")
@@ -45,6 +51,7 @@ class Sharing:
         revisions: Revisions,
         replica: str,
         lease_s: float,
+        standstill: Standstill,
         *,
         changed: Callable[[Iterable[Key]], None],
         mine_now: Callable[[Callable[[str], bool]], None],
@@ -64,9 +71,16 @@ class Sharing:
         self._others: dict[str, int] = {}
         """Until when other replicas are believed without a word of them; 0: nothing is wrong."""
         self._current = False
+        self._connects = 0
+        """Which connection it was read over."""
         self._seen: set[tuple[str, str]] = set()
         self._trusted_ms = 0
         """From then on an expiry is an event: NATS has been up for a lease period."""
+        self._standstill = standstill
+        self._stood_still = 0
+        self._held_ms = 0
+        self._seen_ms = 0
+        """When the bucket was last seen as it is."""
         self._began_ms = clock.now_ms()
         self.begun = False
         """Whether the bucket was read once."""
@@ -82,7 +96,7 @@ class Sharing:
     @property
     def in_sight(self) -> bool:
         """Whether the bucket is seen as it is."""
-        return self._current and self._bus.connected
+        return self._current and self._bus.connected and self._bus.connects == self._connects
 
     @property
     def ready(self) -> bool:
@@ -100,10 +114,31 @@ class Sharing:
             first = self._orders[table] = rendezvous(table, [self.replica, *self._others])[0] == self.replica
         return first
 
+    @property
+    def departures_from_ms(self) -> int:
+        """From when on tables may be told that somebody is gone."""
+        return self._held_ms if self.in_sight or not self._others else NEVER_MS
+
+    def _notice_standstill(self) -> None:
+        """After one, everything known here is in doubt; called before anything is made of it."""
+        self._standstill.lately_s()
+        if self._standstill.times == self._stood_still:
+            return
+        self._stood_still = self._standstill.times
+        now_ms = self._clock.now_ms()
+        self._trusted_ms = self._held_ms = now_ms + self.lease_ms
+        for lease in self._picture.leases.values():
+            if lease.doubted_until_ms:
+                self._doubt(lease)
+        for replica, until_ms in self._others.items():
+            if until_ms:
+                self._others[replica] = now_ms + self.lease_ms
+
     # --- what is reported here
 
     def take(self, name: str, revision: int) -> tuple[Lease, bool, bool]:
         """The lease of a report; whether the report is news, and whether its people were known to this replica."""
+        self._notice_standstill()
         known = name in self._picture.leases
         if name in self._ended:
             del self._ended[name]
@@ -131,8 +166,9 @@ class Sharing:
 
     async def on_event(self, event: WatchEvent) -> None:
         """One step of the watch; the handler of it."""
+        self._notice_standstill()
         if event.change is Change.RESET:
-            self._current = False
+            self._current, self._connects = False, self._bus.connects
             self._seen.clear()
         elif event.change is Change.CURRENT:
             self._stands()
@@ -202,6 +238,9 @@ class Sharing:
         if not self.begun:
             self.begun = True
             self.began_empty = not self._outlived
+        elif now_ms > self._seen_ms:
+            self._held_ms = self._trusted_ms
+        self._seen_ms = now_ms
         for lease in self._picture.leases.values():
             if self.reports_here(lease):
                 self._store.all_changed(lease)
@@ -240,6 +279,7 @@ class Sharing:
 
     def look(self) -> None:
         """Ends what was in doubt for too long, and what has reported here and does so no longer."""
+        self._notice_standstill()
         now_ms = self._clock.now_ms()
         if not self.in_sight:
             for lease in self._picture.leases.values():
@@ -249,6 +289,7 @@ class Sharing:
                 if until_ms:
                     self._others[replica] = now_ms + self.lease_ms
             return
+        self._seen_ms = now_ms
         for lease in list(self._picture.leases.values()):
             silent = lease.owner == self.replica and lease.heard_ms + 2 * self.lease_ms <= now_ms >= self._trusted_ms
             if (0 < lease.doubted_until_ms <= now_ms and not self.reports_here(lease)) or silent:

@@ -35,9 +35,10 @@ class _Person:
         self.sent_ms = -QUIET_MS
         """When that first left."""
 
-    def ready_ms(self) -> int:
+    def ready_ms(self, held_until_ms: int) -> int:
         """When what is wanted may leave: the same again at once, something else not before 2 s are over."""
-        return self.at_ms if self.wanted == self.sent else max(self.at_ms, self.sent_ms + QUIET_MS)
+        ready_ms = self.at_ms if self.wanted == self.sent else max(self.at_ms, self.sent_ms + QUIET_MS)
+        return ready_ms if self.wanted == CONNECTED else max(ready_ms, held_until_ms)
 
 
 class Told:
@@ -54,9 +55,9 @@ class Told:
         self.not_before_ms = 0
         self.place = 0
 
-    def next_ms(self) -> int | None:
+    def next_ms(self, held_until_ms: int) -> int | None:
         """When there is something to tell next."""
-        times = [person.ready_ms() for person in self.persons.values() if person.wanted != person.told]
+        times = [person.ready_ms(held_until_ms) for person in self.persons.values() if person.wanted != person.told]
         return max(min(times), self.not_before_ms) if times else None
 
 
@@ -67,6 +68,7 @@ class Telling:
         self._tables: dict[str, Told] = {}
         self._heap: list[tuple[int, int, Told]] = []
         self._places = 0
+        self._held_until_ms = 0
 
     # --- what is so
 
@@ -104,6 +106,13 @@ class Telling:
             told.not_before_ms = told.failures = 0
             self._place(told)
 
+    def hold_departures(self, until_ms: int) -> None:
+        """Nobody is told of anybody's going before that time: it may be that they are back, and not known here."""
+        if until_ms != self._held_until_ms:
+            self._held_until_ms = until_ms
+            for told in self._tables.values():
+                self._place(told)
+
     # --- what to do
 
     def due(self, now_ms: int) -> list[Told]:
@@ -126,7 +135,7 @@ class Telling:
         """What a table is told now, by person, at most `MOST`; it is under way until `took` or `failed`."""
         batch: dict[str, int] = {}
         for name, person in told.persons.items():
-            if person.wanted != person.told and person.ready_ms() <= now_ms:
+            if person.wanted != person.told and person.ready_ms(self._held_until_ms) <= now_ms:
                 batch[name] = person.wanted
                 if person.sent != person.wanted:
                     person.sent, person.sent_ms = person.wanted, now_ms
@@ -180,7 +189,7 @@ class Telling:
     def _place(self, told: Told) -> None:
         if told.flying:
             return
-        at_ms = told.next_ms()
+        at_ms = told.next_ms(self._held_until_ms)
         if at_ms is None:
             told.place = 0
             return

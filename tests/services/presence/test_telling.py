@@ -73,6 +73,25 @@ def test_who_breaks_off_or_moves_is_told_when_the_grace_is_over(table: Table, ho
     assert table.at(T + 5000 + GRACE_MS) == {"p": BROKEN}
 
 
+@pytest.mark.parametrize("how", [BROKEN, CLOSED])
+def test_while_departures_are_held_only_arrivals_are_told(table: Table, how: int) -> None:
+    """Each when it is its time: also of who is back, or gone, meanwhile."""
+    for person in ("p", "q", "r"):
+        table.see(CONNECTED, T, person=person)
+    table.at(T)
+    table.telling.hold_departures(1 << 62)
+    for person in ("p", "q"):
+        table.see(how, T + 5000, person=person)
+    table.see(CONNECTED, T + 5000, person="s")
+    assert table.at(T + 100_000) == {"s": CONNECTED}
+    table.see(CONNECTED, T + 100_000, person="q")
+    table.telling.hold_departures(T + 200_000)
+    assert table.at(T + 199_999) == {}
+    assert table.telling.next_ms() == T + 200_000
+    table.telling.hold_departures(T + 150_000)
+    assert table.at(T + 199_999) == {"p": how}
+
+
 def test_who_is_back_in_time_is_never_told_of(table: Table) -> None:
     table.see(CONNECTED, T)
     table.at(T)
