@@ -146,17 +146,25 @@ class Play:
         pin: str = "",
         script: script_pb2.Script | None = None,
         as_bot: str = "",
+        traceparent: str = "",
     ) -> Answer:
         """Act at a table, followed or not. Once this returns, a followed table's replica has what it led to.
 
         ``command_id`` names the command: the same again, here or from elsewhere, is done once; without one it gets a
         name of its own. It is sent again after a broken stream and after ``unavailable``, until ``timeout_s`` is over.
         ``prompt``: the decision that it answers, ``if_version``: what it was decided on; 0: none named. ``script``:
-        throws and cards at a table opened with ``dev``. ``as_bot``: for the platform's bots. Raises ``Refused``.
+        throws and cards at a table opened with ``dev``. ``as_bot``: for the platform's bots. ``traceparent``: the trace
+        that it belongs to (W3C), which its commit then names. Raises ``Refused``.
         """
         command_id = command_id or names.fresh()
         act = play_pb2.Act(
-            table=table, command_id=command_id, prompt_id=prompt, if_version=if_version, pin=pin, as_bot=as_bot
+            table=table,
+            command_id=command_id,
+            prompt_id=prompt,
+            if_version=if_version,
+            pin=pin,
+            as_bot=as_bot,
+            traceparent=traceparent,
         )
         act.action.CopyFrom(wire_actions.to_proto(action))
         if script is not None:

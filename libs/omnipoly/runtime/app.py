@@ -277,7 +277,12 @@ async def run(
             this.cancel()  # it may wait for a database that does not answer
 
     service = factory(settings)
-    tracing.configure(settings.service_name, endpoint=settings.otlp_endpoint, sample_ratio=settings.trace_sample_ratio)
+    tracing.configure(
+        settings.service_name,
+        endpoint=settings.otlp_endpoint,
+        sample_ratio=settings.trace_sample_ratio,
+        instance=f"{socket.gethostname()}-{os.getpid()}",
+    )
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked, number)
     failed = False

@@ -145,7 +145,7 @@ class Telemetry(_Wrapping):
             code = "Unknown"
             try:
                 if rpc.spans and tracing.enabled():
-                    with tracing.span_from(counted.traceparent(), method):
+                    with tracing.span_from(counted.traceparent(), method, kind="server"):
                         answer = await behaviour(counted.request, counted)
                 else:
                     answer = await behaviour(counted.request, counted)

@@ -37,6 +37,7 @@ _QUIET = {
     "httpcore": stdlib.WARNING,
     "httpx": stdlib.WARNING,
     "nats": stdlib.ERROR,
+    "opentelemetry": stdlib.ERROR,
     "sqlalchemy": stdlib.WARNING,
 }
 

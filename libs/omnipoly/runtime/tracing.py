@@ -8,12 +8,13 @@ process without a collector does not break a trace.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
-    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace import Span, SpanKind, Tracer
 
 # The SDK is imported only when a collector is configured: it costs a start 150 ms.
 _provider: TracerProvider | None = None
@@ -22,6 +23,10 @@ _tracer: Tracer | None = None
 _OFF: AbstractContextManager[Span | None] = nullcontext()
 
 Attribute = str | int | float | bool
+Kind = Literal["internal", "server", "client", "producer", "consumer"]
+
+EXPORT_S = 5
+"""What a collector may take to answer; spans wait in a bounded queue meanwhile, and beyond it are dropped."""
 
 
 def configure(
@@ -51,7 +56,7 @@ def configure(
     if exporter is not None:
         _provider.add_span_processor(SimpleSpanProcessor(exporter))
     else:
-        otlp = OTLPSpanExporter(endpoint=endpoint, insecure=endpoint.startswith("http://"))
+        otlp = OTLPSpanExporter(endpoint=endpoint, insecure=endpoint.startswith("http://"), timeout=EXPORT_S)
         _provider.add_span_processor(BatchSpanProcessor(otlp))
     _tracer = _provider.get_tracer("omnipoly")
 
@@ -75,10 +80,8 @@ def current_traceparent() -> str:
         return ""
     from opentelemetry import trace
 
-    context = trace.get_current_span().get_span_context()
-    if not context.is_valid:
-        return ""
-    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
+    span = trace.get_current_span()
+    return traceparent_of(span) if span.get_span_context().is_valid else ""
 
 
 def current_trace_id() -> str:
@@ -86,21 +89,57 @@ def current_trace_id() -> str:
     return current_traceparent()[3:35]
 
 
-def span_from(traceparent: str, name: str, **attributes: Attribute) -> AbstractContextManager[Span | None]:
+def span_from(
+    traceparent: str, name: str, *, kind: Kind = "internal", **attributes: Attribute
+) -> AbstractContextManager[Span | None]:
     """A span that continues the trace of whoever sent `traceparent` (empty or malformed: a new trace, or the running).
 
     With tracing off it is one shared object that does nothing and yields None. Attributes are bounded values: ids of
-    tables and commands are fine here, secrets are not.
+    tables and commands are fine here, secrets are not. kind: whether it answers, asks, sends or hears.
     """
     if _tracer is None:
         return _OFF
-    return _span(_tracer, traceparent, name, attributes)
+    return _tracer.start_as_current_span(name, context=_context(traceparent), kind=_kind(kind), attributes=attributes)
 
 
-def _span(
-    tracer: Tracer, traceparent: str, name: str, attributes: dict[str, Attribute]
-) -> AbstractContextManager[Span | None]:
+def begin(traceparent: str, name: str, *, kind: Kind = "internal", **attributes: Attribute) -> Span | None:
+    """The same for what callbacks carry on: a span that is not the running one, and has to be given to `end`.
+
+    None with tracing off.
+    """
+    if _tracer is None:
+        return None
+    return _tracer.start_span(name, context=_context(traceparent), kind=_kind(kind), attributes=attributes)
+
+
+def end(span: Span, **attributes: Attribute) -> None:
+    """Ends a span that `begin` made, with what is known of it now."""
+    span.set_attributes(attributes)
+    span.end()
+
+
+def within(span: Span | None) -> AbstractContextManager[Span | None]:
+    """Makes a span the running one for the length of the block: lines of the log name its trace. None: does nothing."""
+    if span is None:
+        return _OFF
+    from opentelemetry import trace
+
+    return trace.use_span(span)
+
+
+def traceparent_of(span: Span) -> str:
+    """A span as a W3C traceparent, to be sent along."""
+    context = span.get_span_context()
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & 1:02x}"
+
+
+def _context(traceparent: str) -> Context | None:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    context = TraceContextTextMapPropagator().extract({"traceparent": traceparent}) if traceparent else None
-    return tracer.start_as_current_span(name, context=context, attributes=attributes)
+    return TraceContextTextMapPropagator().extract({"traceparent": traceparent}) if traceparent else None
+
+
+def _kind(kind: Kind) -> SpanKind:
+    from opentelemetry.trace import SpanKind
+
+    return SpanKind[kind.upper()]

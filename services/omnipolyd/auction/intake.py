@@ -12,7 +12,7 @@ from prometheus_client import Counter, Gauge
 
 from omnipoly.rules.actions import Bid, Pass
 from omnipoly.rules.codes import Code
-from omnipoly.runtime import failures
+from omnipoly.runtime import failures, tracing
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.following import Follower
 from omnipoly.runtime.refusals import failure
@@ -93,7 +93,9 @@ class Intake:
             BIDS.labels(refusal.reason).inc()
             raise refusal
         BIDS.labels("carried").inc()
-        answer = await self._tables.act(act, asked.remaining_s(), asked.traceparent)
+        with tracing.span_from(asked.traceparent, "auction.bid", kind="server", table=act.table):
+            traceparent = tracing.current_traceparent() or asked.traceparent
+            answer = await self._tables.act(act, asked.remaining_s(), traceparent)
         self._books.saw(act.table, answer.commits)
         return answer
 

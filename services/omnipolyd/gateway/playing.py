@@ -113,7 +113,9 @@ class PlayStream(Stream):
     async def _carry(self, act: play_pb2.Act, kind: str, body: bytes, timeout_s: float, traceparent: str) -> None:
         table, command_id = act.table, act.command_id
         try:
-            with tracing.span_from(traceparent, "gateway.act", table=table, command_id=command_id):
+            with tracing.span_from(
+                traceparent, "gateway.act", kind="server", action=kind, table=table, command_id=command_id
+            ):
                 traceparent = tracing.current_traceparent() or traceparent
                 answer = await self._hub.act(self.caller, kind, table, body, timeout_s, traceparent)
         except Failure as failure:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 from prometheus_client import Counter
 
-from omnipoly.runtime import logging
+from omnipoly.runtime import logging, tracing
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 
@@ -151,12 +151,19 @@ class Room:
         self.version = version
         self.shown_at = self._loop.time()
         self._buffer.append(data)
-        for follower in tuple(self.live):
-            follower.outlet.push(follower, data)
+        if tracing.current_traceparent():
+            with tracing.span_from("", "gateway.show", table=self.table, version=version, streams=len(self.live)):
+                self._push(data)
+        else:
+            self._push(data)
         if self.decisions.waiting:
             self.decisions.show()
         if self._holding:
             self._release()
+
+    def _push(self, data: bytes) -> None:
+        for follower in tuple(self.live):
+            follower.outlet.push(follower, data)
 
     def _show_ahead(self) -> None:
         while (commit := self._ahead.pop(self.version + 1, None)) is not None:

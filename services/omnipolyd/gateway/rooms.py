@@ -10,13 +10,14 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import nats.errors
 from google.protobuf.message import DecodeError
 from prometheus_client import Counter, Gauge, Histogram
 
-from omnipoly.runtime import logging
+from omnipoly.runtime import logging, tracing
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.table_client import MOST_HEADS
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
@@ -138,7 +139,8 @@ class Rooms:
                 sent = message.headers.get(SENT)
                 if sent:
                     PUBLISH_LAG.observe(max(0.0, time.time() - float(sent)))
-                room.take(message.data)
+                with _heard(message, room.table):
+                    room.take(message.data)
             elif kind == "prompts":
                 _take_prompts(room, message.data)
             elif kind == "chat":
@@ -224,6 +226,14 @@ class Rooms:
             if room.known and room.shown_at <= before:
                 now_ms = now_ms or round(time.time() * 1000)
                 room.show_progress(now_ms)
+
+
+def _heard(message: Message, table: str) -> AbstractContextManager[object]:
+    """A span that continues the trace of the command behind a commit, where there is one."""
+    traceparent = message.headers.get("traceparent") if tracing.enabled() else None
+    if not traceparent:
+        return contextlib.nullcontext()
+    return tracing.span_from(traceparent, "gateway.hear", kind="consumer", table=table)
 
 
 def _take_prompts(room: Room, data: bytes) -> None:

@@ -14,6 +14,7 @@ from omnipoly.rules import engine
 from omnipoly.rules.actions import kind_of
 from omnipoly.rules.codes import Code, Refused
 from omnipoly.rules.events import PositionSet
+from omnipoly.runtime import tracing
 from omnipoly.wire import views
 from omnipoly.wire.gen.table.v1 import table_pb2
 from omnipoly.wire.malformed import Malformed
@@ -24,6 +25,8 @@ from .table import platform_due_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from opentelemetry.trace import Span
 
     from omnipoly.rules.actions import Action
     from omnipoly.rules.draft import Draft
@@ -80,9 +83,19 @@ class Command:
         self.traceparent = traceparent
         self.future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         """Ends with the reply, or a ``Failure``."""
+        self.span: Span | None = None
+        """Where it is traced: from its arrival to its end."""
         self.ended = False
         """It has, whether anybody still waited or not: its table goes on with the next one, once."""
         self._scripted: Scripted | None = None
+
+    def trace(self, table_id: str) -> None:
+        """Begin its span; what it commits goes on with that one's trace."""
+        self.span = tracing.begin(
+            self.traceparent, f"table.{self.name}", kind="server", table=table_id, command_id=self.command_id
+        )
+        if self.span is not None:
+            self.traceparent = tracing.traceparent_of(self.span)
 
     def answer(self, reply: bytes) -> None:
         """End with a reply."""
@@ -108,6 +121,9 @@ class Command:
         """Raises ``ScriptRanOut`` when the script has throws that nothing took."""
         if self._scripted is not None and self._scripted.left_over():
             raise ScriptRanOut(f"{self._scripted.left_over()} scripted throws are left over")
+
+    def look_at(self, wall_ms: int, missed_ms: Callable[[int], int]) -> None:
+        """Before it is decided: the platform's time, and how much of what passed since a time did not count."""
 
     def decide(self, draft: Draft, now_ms: int, version: int) -> Refused | None:
         """Play it on the draft. What has fallen due stays in the draft also when the command is refused."""
@@ -202,21 +218,40 @@ class Report(Command):
     name = "report"
 
     def __init__(
-        self, changes: Sequence[tuple[str, Action]], *, revision: int, deadline: float, traceparent: str = ""
+        self, changes: Sequence[tuple[str, Action, int]], *, revision: int, deadline: float, traceparent: str = ""
     ) -> None:
-        """``changes``: (person, ``Connect`` or ``Disconnect``)."""
+        """``changes``: (person, ``Connect`` or ``Disconnect``, since when their connection has been broken, ms since
+        1970, or 0).
+        """
         super().__init__(deadline=deadline, traceparent=traceparent)
         self.changes = changes
         self.presence_revision = revision
+        self._again_ms = 0
+        """After so long those are to be reported again whose time to come back is not over; 0: there are none."""
+        self._early: set[str] = set()
+
+    def look_at(self, wall_ms: int, missed_ms: Callable[[int], int]) -> None:
+        self._early.clear()
+        self._again_ms = 0
+        for person, _, since_ms in self.changes:
+            missed = missed_ms(since_ms) if since_ms else 0
+            left_ms = GRACE_MS - (wall_ms - since_ms - missed)
+            if missed and left_ms > 0:
+                self._early.add(person)
+                self._again_ms = max(self._again_ms, left_ms)
 
     def decide(self, draft: Draft, now_ms: int, version: int) -> Refused | None:
-        for person, action in self.changes:
+        for person, action, _ in self.changes:
             # somebody without a seat counts in nothing: there is nothing to refuse either
-            engine.act(draft, person, action, now_ms=now_ms)
+            if person not in self._early:
+                engine.act(draft, person, action, now_ms=now_ms)
         return None
 
     def reply(self, answer: Answer, state: State) -> bytes:
-        return _with_prompts(table_pb2.ReportResponse(version=answer.version, commits=answer.commits), answer)
+        message = table_pb2.ReportResponse(version=answer.version, commits=answer.commits)
+        if self._again_ms:
+            message.again_in.FromMilliseconds(self._again_ms)
+        return _with_prompts(message, answer)
 
 
 class SetUp(Command):

@@ -15,7 +15,7 @@ from prometheus_client import Counter
 
 from omnipoly.rules import engine
 from omnipoly.rules.codes import Code, Refused
-from omnipoly.runtime import failures, logging
+from omnipoly.runtime import failures, logging, tracing
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.refusals import failure, refused
 from omnipoly.wire import commits
@@ -89,10 +89,11 @@ class Player:
         if command.anew:
             table.forget()
             table.broken = ""
-        if table.state is None or not self._outages.fresh:
-            self._go_on(table, command, self._prepare(table, command, 0))
-        else:
-            self._decide(table, command, 0)
+        with tracing.within(command.span):
+            if table.state is None or not self._outages.fresh:
+                self._go_on(table, command, self._prepare(table, command, 0))
+            else:
+                self._decide(table, command, 0)
 
     async def close(self) -> None:
         """Cut short what still waits for the database; those commands end as unavailable."""
@@ -283,7 +284,17 @@ class Player:
                 self._append(table, command, decided, decided.entry, races)
 
     def _append(self, table: Table, command: Command, decided: Decided, entry: Entry, races: int) -> None:
+        span = None
+        if command.span is not None:
+            span = tracing.begin(command.traceparent, "postgres.append", kind="client", version=entry.version)
+
         def done(outcome: Outcome) -> None:
+            if span is not None:
+                tracing.end(span, outcome=outcome.value)
+            with tracing.within(command.span):
+                appended(outcome)
+
+        def appended(outcome: Outcome) -> None:
             if outcome is Outcome.MOVED:
                 self._moved(table, command, decided, entry)
                 return
@@ -314,9 +325,13 @@ class Player:
         table.unsure_after = 0
         if entry.command_id:
             table.remember(entry.actor, entry.command_id, entry.version, entry.digest)
-        self._publisher.commit(
-            entry.table_id, entry.version, entry.epoch, decided.due_ms, entry.traceparent, entry.body
-        )
+        traceparent = entry.traceparent
+        if command.span is not None:
+            handed = tracing.begin(traceparent, "nats.publish", kind="producer", version=entry.version)
+            if handed is not None:
+                traceparent = tracing.traceparent_of(handed)
+                tracing.end(handed)
+        self._publisher.commit(entry.table_id, entry.version, entry.epoch, decided.due_ms, traceparent, entry.body)
         count(s.rules.edition.id, decided.draft.events)
         answer = Answer(entry.version, [entry.body])
         try:
@@ -360,7 +375,10 @@ def _refusal(s: State, said: Refused) -> Failure:
 def _internal(table: Table, command: Command, error: Exception) -> Failure:
     """A fault of ours: its text stays in the log, under an id that the caller is told."""
     error_id = uuid.uuid4().hex[:12]
-    log.error("command_failed", table=table.table_id, command=command.name, error_id=error_id, error=repr(error))
+    fields = {"trace_id": command.traceparent[3:35]} if command.traceparent else {}  # of whoever asked, untraced here
+    log.error(
+        "command_failed", table=table.table_id, command=command.name, error_id=error_id, error=repr(error), **fields
+    )
     return failures.internal(error_id)
 
 

@@ -136,7 +136,7 @@ class TableServicer:
             content.SerializeToString(deterministic=True) + for_digest,
             seated=not request.unseated,
             dev=request.dev,
-            traceparent=requests.traceparent(request.traceparent or traceparent),
+            traceparent=requests.traceparent(traceparent or request.traceparent),
             pin=pin,
         )
         table, answer = await self._opener.open(opening, deadline)
@@ -167,7 +167,7 @@ class TableServicer:
             prompt=request.prompt_id,
             if_version=request.if_version,
             script=requests.script(request),
-            traceparent=requests.traceparent(request.traceparent or traceparent),
+            traceparent=requests.traceparent(traceparent or request.traceparent),
         )
         if isinstance(action, SITS) and not identity.admin:
             return self._sit(table_id, command, requests.shown_pin(request.pin))
@@ -199,7 +199,7 @@ class TableServicer:
         while early_ms > 0:
             await asyncio.sleep(early_ms / 1000)
             early_ms = due_ms - time.time() * 1000
-        traceparent = requests.traceparent(request.traceparent or traceparent)
+        traceparent = requests.traceparent(traceparent or request.traceparent)
         return await self._tables.submit(
             table_id, Wake(at_least=request.at_least, deadline=deadline, traceparent=traceparent)
         )
@@ -214,10 +214,10 @@ class TableServicer:
         if len({row.person for row in request.persons}) < len(request.persons):
             raise requests.bad("A report names nobody twice.")
         command = Report(
-            [(requests.person_id(row.person), _presence(row.status)) for row in request.persons],
+            [(requests.person_id(row.person), _presence(row.status), _since_ms(row)) for row in request.persons],
             revision=request.revision,
             deadline=requests.usual_deadline(waits_s),
-            traceparent=requests.traceparent(request.traceparent or traceparent),
+            traceparent=requests.traceparent(traceparent or request.traceparent),
         )
         return self._tables.submit(table_id, command)
 
@@ -282,6 +282,12 @@ class TableServicer:
             ).SerializeToString()
 
         return self._look(request.table, waits_s, see, at_least=request.at_least)
+
+
+def _since_ms(row: pb.PersonPresence) -> int:
+    if row.status != pb.PersonPresence.STATUS_BROKEN or not row.HasField("since"):
+        return 0
+    return round(requests.moment(row.since).timestamp() * 1000)
 
 
 def _presence(status: int) -> act.Action:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import Counter, Gauge
 
 from omnipoly.rules.codes import Code
-from omnipoly.runtime import failures
+from omnipoly.runtime import failures, tracing
 from omnipoly.runtime.refusals import failure
 
 from .playing import Player
@@ -75,6 +75,8 @@ class Tables:
         else:
             self._tables.move_to_end(table_id)
         table.used = self._loop.time()
+        if tracing.enabled():
+            command.trace(table_id)
         self._waiting += 1
         self._idle.clear()
         table.queue.append(command)
@@ -136,6 +138,8 @@ class Tables:
         if counter is None:
             counter = self._counters[key] = COMMANDS.labels(*key)
         counter.inc()
+        if command.span is not None:
+            tracing.end(command.span, outcome=outcome, version=table.version)
         table.busy = False
         if table.queue:
             self._loop.call_soon(self._pump, table)

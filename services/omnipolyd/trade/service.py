@@ -13,7 +13,7 @@ from prometheus_client import Counter
 
 from omnipoly.rules.actions import Accept, Offer, Refuse, Withdraw
 from omnipoly.rules.codes import Code
-from omnipoly.runtime import app, following, unary
+from omnipoly.runtime import app, following, tracing, unary
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.refusals import failure
 from omnipoly.runtime.table_client import COMMITS, TableClient
@@ -72,7 +72,9 @@ class TradeService(app.Service):
             COMMANDS.labels(kind, code.value).inc()
             raise failure(code)
         COMMANDS.labels(kind, "carried").inc()
-        answer = await self.tables.act(act, asked.remaining_s(), asked.traceparent)
+        with tracing.span_from(asked.traceparent, "trade.offer", kind="server", table=act.table):
+            traceparent = tracing.current_traceparent() or asked.traceparent
+            answer = await self.tables.act(act, asked.remaining_s(), traceparent)
         self.books.saw(act.table, answer.commits)
         return answer
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import logging as stdlib
+import time
 import urllib.request
 
 import pytest
@@ -109,6 +110,45 @@ def test_a_span_continues_the_trace_of_whoever_sent_it(spans, lines) -> None:
     assert lines()[0]["trace_id"] == "0af7651916cd43dd8448eb211c80319c"
     with tracing.span_from("garbage", "Act"):
         assert tracing.current_traceparent()
+
+
+def test_a_span_that_callbacks_carry_on(spans, lines) -> None:
+    span = tracing.begin(PARENT, "table.roll", kind="server", table="a")
+    assert span is not None
+    assert tracing.current_traceparent() == ""
+    with tracing.within(span):
+        logging.get("example").info("inside")
+        assert tracing.current_traceparent() == tracing.traceparent_of(span)
+    assert spans.get_finished_spans() == ()
+    tracing.end(span, outcome="ok")
+    (finished,) = spans.get_finished_spans()
+    assert (finished.name, finished.kind.name, dict(finished.attributes)) == (
+        "table.roll",
+        "SERVER",
+        {"table": "a", "outcome": "ok"},
+    )
+    assert lines()[0]["trace_id"] == PARENT[3:35]
+
+
+def test_what_is_not_sampled_is_handed_on_as_such(spans) -> None:
+    with tracing.span_from(PARENT[:-2] + "00", "Act"):
+        assert tracing.current_traceparent().endswith("-00")
+    assert spans.get_finished_spans() == ()
+
+
+def test_without_tracing_nothing_is_made() -> None:
+    assert tracing.begin(PARENT, "x") is None
+    assert tracing.within(None) is tracing.span_from(PARENT, "x")
+
+
+def test_a_collector_that_is_away_holds_nobody_up() -> None:
+    tracing.configure("example", endpoint="http://127.0.0.1:9", sample_ratio=1.0)
+    begun = time.monotonic()
+    with tracing.span_from("", "x"):
+        assert tracing.current_traceparent()
+    assert time.monotonic() - begun < 1
+    tracing.shutdown()
+    assert time.monotonic() - begun < 2 * tracing.EXPORT_S + 1
 
 
 def test_metrics_endpoint() -> None:
