@@ -6,6 +6,7 @@ PLAYERS =
 PORT    =
 GAMES   = 10000
 TESTS   = tests
+HOSTILE_MESSAGES = 100000
 PYTHON  =
 
 BIN   := .venv/bin
@@ -17,7 +18,7 @@ players = $(if $(PLAYERS),--players $(PLAYERS))
 port    = $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test lint types protos reference simulate bench profile chaos golden lock clean
+.PHONY: help setup demo run test hostile lint types protos reference simulate bench profile chaos golden lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -36,6 +37,10 @@ run: $(VENV) ## Run every service on this machine until Ctrl-C (PORT)
 # is there for the pure ones.
 test: $(VENV) ## Run the tests (TESTS: paths and pytest options)
 	@$(BIN)/pytest $(TESTS)
+
+hostile: $(VENV) ## Throw HOSTILE_MESSAGES odd messages at each public RPC, then measure what attacks cost the others
+	@HOSTILE_MESSAGES=$(HOSTILE_MESSAGES) $(BIN)/pytest -q tests/services/hostile
+	@$(BIN)/python -m tests.services.hostile.measure
 
 lint: $(VENV) $(BUF) ## Check style, import directions, generated stubs and contracts
 	$(BIN)/ruff check .

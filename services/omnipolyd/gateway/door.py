@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 from omnipoly.rules.codes import Code
 from omnipoly.runtime.failures import Failure
 
-from . import checks, limits, tokens
+from . import checks, tokens
 from .callers import Caller
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Door:
                 caller = await self.caller(context)
                 self._limits.command(caller)
             except Failure as failure:
-                raise await _held(failure, context) from None
+                raise await self._held(failure, context) from None
             answer = await handler(checks.parse(kind, data), caller, _timeout_s(context))
             return answer if isinstance(answer, bytes) else answer.SerializeToString()
 
@@ -77,7 +77,7 @@ class Door:
                 if sign_in:
                     self._limits.sign_in(self._address(context))
             except Failure as failure:
-                raise await _held(failure, context) from None
+                raise await self._held(failure, context) from None
             return (await handler(checks.parse(kind, data))).SerializeToString()
 
         return grpc.unary_unary_rpc_method_handler(call)
@@ -92,7 +92,7 @@ class Door:
                 caller = await self.caller(context)
                 self._limits.open_stream(caller, connection)
             except Failure as failure:
-                raise await _held(failure, context) from None
+                raise await self._held(failure, context) from None
             try:
                 await handler(caller, context)
             finally:
@@ -111,7 +111,7 @@ class Door:
                 self._limits.command(caller)
                 self._limits.open_stream(caller, connection)
             except Failure as failure:
-                raise await _held(failure, context) from None
+                raise await self._held(failure, context) from None
             try:
                 await handler(checks.parse(kind, data), caller, context)
             finally:
@@ -136,6 +136,17 @@ class Door:
         self._revocations.check(claims)
         return Caller(claims)
 
+    async def _held(self, failure: Failure, context: Context) -> Failure:
+        """The refusal of a call, held back where it is for too many of them."""
+        if failure.reason == Code.RATE_LIMITED:
+            connection, remaining_s = self._connection(context), context.time_remaining()
+            hold_s = self._limits.hold_s(connection, 1)
+            try:
+                await asyncio.sleep(hold_s if remaining_s is None else min(hold_s, remaining_s / 2))
+            finally:
+                self._limits.hold_s(connection, -1)
+        return failure
+
     def _connection(self, context: Context) -> str:
         """What a client's calls come over: its connection; behind a proxy, which mixes them, its address."""
         return self._told(context) or str(context.peer())
@@ -151,14 +162,6 @@ class Door:
             if given and isinstance(given[-1], str):
                 return given[-1].rpartition(",")[2].strip()[:64]
         return ""
-
-
-async def _held(failure: Failure, context: Context) -> Failure:
-    """The refusal of a call, held back where it is for too many of them."""
-    if failure.reason == Code.RATE_LIMITED:
-        remaining_s = context.time_remaining()
-        await asyncio.sleep(limits.HOLD_S if remaining_s is None else min(limits.HOLD_S, remaining_s / 2))
-    return failure
 
 
 def uncounted(context: Context) -> Any:

@@ -34,9 +34,10 @@ CHAT_LINES_KEPT = 200
 PIN_TRIES = 5
 PIN_WINDOW_S = 600
 
-HOLD_S = 0.5
-"""How long the refusal of who asks for too much is held back. One connection has only so many calls open at once
-(``max_concurrent_streams``), so this bounds how many refusals it gets a second."""
+HOLD_S = 0.25
+"""How long the refusal of who asks for too much is held back, for each that is held back of the same connection."""
+LONGEST_HOLD_S = 5.0
+"""With it a connection, which has only so many calls open (``max_concurrent_streams``), gets 40 refusals a second."""
 FORGET_S = 60.0
 """A person is forgotten after it: long enough for any bucket of sane settings to be full again."""
 
@@ -60,6 +61,7 @@ class Limits:
         self._rate = settings.commands_per_second
         self._burst = float(settings.commands_burst)
         self._persons: dict[str, _Person] = {}
+        self._held: dict[str, int] = {}
         self._loop = asyncio.get_running_loop()
         self._swept = self._loop.time()
 
@@ -73,6 +75,15 @@ class Limits:
         """Counts a sign-in or a renewal from an address. Raises ``Failure`` likewise."""
         settings = self._settings
         self._take(f"at {address}", settings.sign_ins_per_second, float(settings.sign_ins_burst))
+
+    def hold_s(self, connection: str, change: int) -> float:
+        """One refusal more, or less, of a connection's is held back; for how long."""
+        held = self._held.get(connection, 0) + change
+        if held:
+            self._held[connection] = held
+        else:
+            self._held.pop(connection, None)
+        return min(HOLD_S * held, LONGEST_HOLD_S)
 
     def call(self, connection: str) -> None:
         """Counts a call that came over a connection, whoever calls. Raises ``Failure`` likewise."""

@@ -208,19 +208,26 @@ async def test_so_many_calls_a_connection(running: Stack, nats_url: str, unique:
         await other.call("Lobby/ListTables", lobby_pb2.ListTablesRequest())
 
 
-async def test_refusals_for_too_much_take_their_time(strict: Stack, unique: str) -> None:
-    """So that a flood of calls gets few of them."""
+async def test_refusals_for_too_much_take_their_time(running: Stack, nats_url: str) -> None:
+    """So that a flood of calls gets few of them: the more are held back, the longer each."""
     loop = asyncio.get_running_loop()
-    async with strict.client(f"guest:ann-{unique}") as hasty:
-        for _ in range(5):
-            await hasty.call("Lobby/ListTables", lobby_pb2.ListTablesRequest())
+    few = {"commands_per_second": 0.01, "commands_burst": 1}
+    async with gateway(running.table, nats_url, **few) as strict, strict.client("guest:hasty") as hasty:
+        ask = lobby_pb2.ListTablesRequest()
+        await hasty.call("Lobby/ListTables", ask)
         began = loop.time()
         with pytest.raises(Failure, match="Too many requests"):
-            await hasty.call("Lobby/ListTables", lobby_pb2.ListTablesRequest())
-        assert loop.time() - began >= limits.HOLD_S
-        # But come before the caller gives up.
+            await hasty.call("Lobby/ListTables", ask)
+        assert loop.time() - began >= 0.9 * limits.HOLD_S
+        began = loop.time()
+        many = [hasty.call("Lobby/ListTables", ask) for _ in range(4)]
+        refused = await asyncio.gather(*many, return_exceptions=True)
+        assert [one.reason for one in refused if isinstance(one, Failure)] == 4 * ["rate_limited"]
+        assert loop.time() - began >= 0.9 * 4 * limits.HOLD_S
+        assert not strict.hub.limits._held
+        # But they come before the caller gives up.
         with pytest.raises(Failure, match="Too many requests"):
-            await hasty.call("Lobby/ListTables", lobby_pb2.ListTablesRequest(), timeout_s=0.3)
+            await hasty.call("Lobby/ListTables", ask, timeout_s=0.3)
 
 
 async def test_a_stream_that_asks_for_too_much_is_not_read_for_a_while(running: Stack, nats_url: str) -> None:
