@@ -12,6 +12,7 @@ PYTHON  =
 BIN   := .venv/bin
 VENV  := .venv/.made-from-lock
 BUF   := .node/.made-from-lock
+NODE  := tests/clients/node/node_modules/.made-from-lock
 
 edition = $(if $(EDITION),--edition $(EDITION))
 players = $(if $(PLAYERS),--players $(PLAYERS))
@@ -35,7 +36,7 @@ run: $(VENV) ## Run every service on this machine until Ctrl-C (PORT)
 # One process: the tests of the services share one Postgres and one NATS, which a session starts; workers of
 # pytest-xdist would each start their own and, on two cores, cost more than they bring. `make test TESTS="-n 2 tests/rules"`
 # is there for the pure ones.
-test: $(VENV) ## Run the tests (TESTS: paths and pytest options)
+test: $(VENV) $(NODE) ## Run the tests (TESTS: paths and pytest options)
 	@$(BIN)/pytest $(TESTS)
 
 hostile: $(VENV) ## Throw HOSTILE_MESSAGES odd messages at each public RPC, then measure what attacks cost the others
@@ -93,3 +94,10 @@ $(BUF): .ci/node/package-lock.json
 	@mkdir -p .node && cp .ci/node/package.json .ci/node/package-lock.json .node/
 	@npm ci --prefix .node --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
+
+# Without npm the tests run all the same: those of the client in Node fail, and say what is missing.
+$(NODE): tests/clients/node/package-lock.json
+	@if command -v npm >/dev/null; then \
+	  echo "Installing the packages of the client in Node"; \
+	  npm ci --prefix tests/clients/node --ignore-scripts --no-audit --no-fund --silent && touch $@; \
+	else echo "make: the client in Node needs npm (Debian: apt-get install nodejs npm)" >&2; fi
