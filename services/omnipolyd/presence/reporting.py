@@ -94,7 +94,9 @@ class Reporting:
     async def _report(self, told: Told, batch: dict[str, int]) -> None:
         request = table_pb2.ReportRequest(table=told.table, revision=self._revisions.next())
         for person, status in batch.items():
-            request.persons.add(person=person, status=STATUS[status])
+            row = request.persons.add(person=person, status=STATUS[status])
+            if status == BROKEN and (since_ms := self._telling.since_ms(told, person)):
+                row.since.FromMilliseconds(since_ms)
         try:
             answer = await self._tables.report(request, REPORT_S)
         except Failure as error:
@@ -110,4 +112,5 @@ class Reporting:
             raise
         else:
             REPORTS.labels("changed" if answer.commits else "same").inc()
-            self._telling.took(told, batch)
+            again_ms = answer.again_in.ToMilliseconds() if answer.HasField("again_in") else 0
+            self._telling.took(told, batch, self._clock.now_ms() + again_ms if again_ms else 0)

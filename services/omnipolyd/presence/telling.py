@@ -21,13 +21,15 @@ UNKNOWN = 0
 
 
 class _Person:
-    __slots__ = ("at_ms", "sent", "sent_ms", "told", "wanted")
+    __slots__ = ("at_ms", "sent", "sent_ms", "since_ms", "told", "wanted")
 
     def __init__(self) -> None:
         self.wanted = UNKNOWN
         """What the table should know: CONNECTED, CLOSED or BROKEN."""
         self.at_ms = 0
         """From when on."""
+        self.since_ms = 0
+        """Since when their connection has been broken; 0: it is not."""
         self.told = UNKNOWN
         """What it surely knows."""
         self.sent = UNKNOWN
@@ -85,16 +87,19 @@ class Telling:
             at_ms = now_ms if wanted == CLOSED else row.since_ms + GRACE_MS
         else:
             return
-        self.want(table, name, wanted, at_ms)
+        self.want(table, name, wanted, at_ms, row.since_ms if wanted == BROKEN else 0)
 
-    def want(self, table: str, name: str, wanted: int, at_ms: int) -> None:
-        """The table should be told this of a person from that time on."""
+    def want(self, table: str, name: str, wanted: int, at_ms: int, since_ms: int = 0) -> None:
+        """The table should be told this of a person from that time on.
+
+        since_ms: since when their connection has been broken; 0: it is not, or nobody knows.
+        """
         told = self._tables.get(table)
         if told is None:
             told = self._tables[table] = Told(table)
         person = told.persons.setdefault(name, _Person())
         if person.wanted != wanted or wanted == BROKEN:
-            person.wanted, person.at_ms = wanted, at_ms
+            person.wanted, person.at_ms, person.since_ms = wanted, at_ms, since_ms
             self._place(told)
 
     def tell_again(self, table: str) -> None:
@@ -144,12 +149,25 @@ class Telling:
         told.flying = True
         return batch
 
-    def took(self, told: Told, batch: dict[str, int]) -> None:
-        """The table has taken a report in, or another replica tells it."""
+    def since_ms(self, told: Told, name: str) -> int:
+        """Since when somebody's connection has been broken, as far as that is known; 0: it is not."""
+        person = told.persons.get(name)
+        return person.since_ms if person is not None and person.wanted == BROKEN else 0
+
+    def took(self, told: Told, batch: dict[str, int], early_until_ms: int = 0) -> None:
+        """The table has taken a report in, or another replica tells it.
+
+        early_until_ms: not of those whose connection broke: they have time to come back until then.
+        """
         told.failures = told.not_before_ms = 0
         for name, status in batch.items():
             person = told.persons.get(name)
-            if person is not None and person.sent == status:
+            if person is None or person.sent != status:
+                continue
+            if early_until_ms and status == BROKEN:
+                person.told = UNKNOWN
+                person.at_ms = max(person.at_ms, early_until_ms)
+            else:
                 person.told = status
         self._land(told)
 

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
     from .store import Beside
 
+GRACE_MS = 10_000
+"""So long somebody whose connection broke has to come back, without the time in which nothing could be committed."""
+
 
 class Answer:
     """What a command led to."""

@@ -53,6 +53,7 @@ def decide(table: Table, command: Command, outages: Outages, epoch: int) -> Deci
             # time that did not count is made up for before anything falls due (CORE-CLOCK); the draft's time stays that
             # of the last commit, by which the engine sees whether to look for it
             draft.emit(ClocksMoved(missed))
+        command.look_at(max(round(time.time() * 1000), outages.ended_ms), outages.missed_ms)
         said = command.decide(draft, at_ms, table.version)
         if missed:
             drafted.now_ms = max(drafted.now_ms, at_ms)  # the commit's time, also where the engine was not asked

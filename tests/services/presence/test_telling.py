@@ -92,6 +92,25 @@ def test_while_departures_are_held_only_arrivals_are_told(table: Table, how: int
     assert table.at(T + 199_999) == {"p": how}
 
 
+def test_whom_the_table_gives_more_time_is_told_of_again(table: Table) -> None:
+    """With the time since when; nobody else waits for it."""
+    for person in ("p", "q"):
+        table.see(CONNECTED, T, person=person)
+    table.at(T)
+    table.see(BROKEN, T + 5000, person="p")
+    table.see(CLOSED, T + 5000 + GRACE_MS, person="q")
+    (told,) = table.telling.due(T + 5000 + GRACE_MS)
+    batch = table.telling.begin(told, T + 5000 + GRACE_MS)
+    assert batch == {"p": BROKEN, "q": CLOSED}
+    assert (table.telling.since_ms(told, "p"), table.telling.since_ms(told, "q")) == (T + 5000, 0)
+    table.telling.took(told, batch, T + 22_000)
+    assert table.telling.next_ms() == T + 22_000
+    table.see(CONNECTED, T + 18_000, person="q")
+    assert table.at(T + 18_000) == {"q": CONNECTED}
+    assert table.at(T + 22_000) == {"p": BROKEN}
+    assert table.telling.next_ms() is None
+
+
 def test_who_is_back_in_time_is_never_told_of(table: Table) -> None:
     table.see(CONNECTED, T)
     table.at(T)

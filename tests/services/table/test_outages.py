@@ -300,3 +300,35 @@ async def test_outages_sum_up(replica: Replica) -> None:
         4200, 4150, 4100, 4100, 4001, 4000, 1, 0, 0
     ]  # fmt: skip
     assert not found.covers(49)
+
+
+async def test_the_time_to_come_back_is_given_without_the_outage(serve: Serve, game: Game) -> None:
+    """Whose stream breaks cannot come back while nothing can be committed; who closed it is gone all the same."""
+    replica = await serve()
+    caller = replica.caller
+    table = await caller.open(ANN)
+    await caller.act(table, BOB, act.Join("Bob"))
+    await caller.act(table, ANN, act.Start())
+    now = now_ms()
+    await written(replica, now - 8000, now - 1000)
+
+    async def report(revision: int, status: int, broken_for_ms: int) -> pb.ReportResponse:
+        row = pb.PersonPresence(person=ANN, status=status)  # type: ignore[arg-type]
+        row.since.FromMilliseconds(now - broken_for_ms)
+        closed = pb.PersonPresence(person=BOB, status=1 + revision % 2)  # type: ignore[arg-type]
+        return await caller.call("Report", pb.ReportRequest(table=table, revision=revision, persons=[row, closed]))
+
+    async def connected() -> list[bool]:
+        return [seat.connected for seat in (await caller.view(table)).seats]
+
+    for revision in (1, 2):
+        answer = await report(revision, 3, 10_500)
+        assert 6000 < answer.again_in.ToMilliseconds() <= 6500
+        assert await connected() == [True, revision == 2]
+    # the same again, by who has forgotten since when; and what is older than the outage and its grace
+    assert not (await report(3, 3, 17_500)).HasField("again_in")
+    assert await connected() == [False, False]
+    assert not (await report(4, 1, 0)).HasField("again_in")
+    answer = await report(5, 3, 0)  # it broke after the outage: whoever reports has waited, and is believed
+    assert not answer.HasField("again_in")
+    assert await connected() == [False, False]

@@ -985,19 +985,25 @@ class PersonPresence(_message.Message):
 
     PERSON_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
     person: _builtins.str
     """The person's id, 1 to 64 characters."""
     status: Global___PersonPresence.Status.ValueType
     """Their presence."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """Of whom the connection broke: since when, on the platform's clock; unset: their grace is over whatever happened."""
+
     def __init__(
         self,
         *,
         person: _builtins.str = ...,
         status: Global___PersonPresence.Status.ValueType = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["person", b"person", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["person", b"person", "since", b"since", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1048,6 +1054,7 @@ class ReportResponse(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     COMMITS_FIELD_NUMBER: _builtins.int
     PROMPTS_FIELD_NUMBER: _builtins.int
+    AGAIN_IN_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """The table's version by now."""
     @_builtins.property
@@ -1058,16 +1065,23 @@ class ReportResponse(_message.Message):
     def prompts(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatPrompt]:
         """Decisions that it opened for persons, at most 16."""
 
+    @_builtins.property
+    def again_in(self) -> _duration_pb2.Duration:
+        """Set: for some of those whose connection broke, time in which nothing could be committed fell into their grace, and
+        nothing was taken in of them. Whoever is still gone is to be reported again after so long.
+        """
+
     def __init__(
         self,
         *,
         version: _builtins.int = ...,
         commits: _abc.Iterable[_builtins.bytes] | None = ...,
         prompts: _abc.Iterable[Global___SeatPrompt] | None = ...,
+        again_in: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["again_in", b"again_in"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commits", b"commits", "prompts", b"prompts", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["again_in", b"again_in", "commits", b"commits", "prompts", b"prompts", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
