@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-SECONDS = 20
+SECONDS = 10
 TABLES = 12
 ENOUGH_S = 400
 """It only guards against hanging."""

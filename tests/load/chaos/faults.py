@@ -40,7 +40,8 @@ class Faults:
         self._busy: set[str] = set()
         """What is being stopped or is away: no second fault befalls it."""
         self._running: set[asyncio.Task[None]] = set()
-        self._short_s = min(STOPPED_S, max(4.0, seconds / 4))
+        self._short_s = min(STOPPED_S, max(3.0, seconds / 4))
+        self._pause_s = (1.5, 4.0) if seconds >= 30 else (0.5, 1.5)
         self._kinds = self._all(seconds)
         self._bag: list[tuple[str, Do]] = []
 
@@ -54,7 +55,7 @@ class Faults:
         """Breaks something every few seconds until that time by the event loop's clock; returns at once then."""
         loop = asyncio.get_running_loop()
         while (left_s := until - loop.time()) > 0:
-            await asyncio.sleep(min(left_s, self._random.uniform(1.5, 4)))
+            await asyncio.sleep(min(left_s, self._random.uniform(*self._pause_s)))
             if loop.time() < until:
                 self._begin()
 

@@ -11,6 +11,8 @@ from .reading import Commit, Findings, Run
 
 GRACE_MS = 9_500
 """So long somebody whose stream broke has to come back; the platform gives them half a second more."""
+LEAST_MS = 4_000
+"""An outage that is shorter may go unnoticed."""
 FRESH_MS = 2_000
 """A stream that was opened so shortly before may not have got round yet."""
 
@@ -33,7 +35,7 @@ class Watch:
         self._outages = [
             (begin, end)
             for begin, end, subject in run.spans("stop", "away", "swallow", "refuse", "kill")
-            if subject == "postgres"
+            if subject == "postgres" and end - begin >= LEAST_MS
         ]
         for journal, lines in run.journals.items():
             self._read(run.who(journal), lines)
