@@ -6,6 +6,8 @@
         async with session.play() as play:
             replica = await play.follow(table)
             await play.act(table, actions.Start())
+            async for decision in play.decisions(table):
+                await decision.attempt(choose(decision.actions[0]))
 
 Actions and states are the engine's own (``omnipoly.rules``). What the server says no to raises ``Refused``.
 
@@ -16,6 +18,7 @@ Actions and states are the engine's own (``omnipoly.rules``). What the server sa
     games       games of the past, and who stands where by them
     wallet      credits
     admin       what those who run the site do
+    decisions   one's open decisions, one after another
     happenings  what a follower hears
     replica     a followed table
     record      what happened, in sentences
@@ -24,6 +27,7 @@ Actions and states are the engine's own (``omnipoly.rules``). What the server sa
 
 from __future__ import annotations
 
+from omnipoly.client.decisions import Decision, choose
 from omnipoly.client.lobby import Answer
 from omnipoly.client.play import Play
 from omnipoly.client.refused import Refused
@@ -31,4 +35,4 @@ from omnipoly.client.replica import TableReplica
 from omnipoly.client.session import Client, Session
 from omnipoly.client.watch import Watch
 
-__all__ = ["Answer", "Client", "Play", "Refused", "Session", "TableReplica", "Watch"]
+__all__ = ["Answer", "Client", "Decision", "Play", "Refused", "Session", "TableReplica", "Watch", "choose"]

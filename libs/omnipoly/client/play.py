@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from omnipoly.client import names
 from omnipoly.client.backoff import Backoff
 from omnipoly.client.connection import TIMEOUT_S
+from omnipoly.client.decisions import decisions
 from omnipoly.client.feed import Feed, Feeds
 from omnipoly.client.following import Following, Refollow, table_of
 from omnipoly.client.happenings import Gone, Prompted
@@ -25,9 +26,10 @@ from omnipoly.wire import legal
 from omnipoly.wire.gen.gateway.v1 import play_pb2, play_pb2_grpc, stream_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from omnipoly.client.connection import Calls
+    from omnipoly.client.decisions import Decision
     from omnipoly.client.editions import Editions
     from omnipoly.client.record import Tell
     from omnipoly.client.replica import TableReplica
@@ -151,7 +153,8 @@ class Play:
         """Act at a table, followed or not. Once this returns, a followed table's replica has what it led to.
 
         ``command_id`` names the command: the same again, here or from elsewhere, is done once; without one it gets a
-        name of its own. It is sent again after a broken stream and after ``unavailable``, until ``timeout_s`` is over.
+        name of its own. It is sent again after a broken stream, after ``unavailable`` and, when the server says, after
+        ``rate_limited``, until ``timeout_s`` is over.
         ``prompt``: the decision that it answers, ``if_version``: what it was decided on; 0: none named. ``script``:
         throws and cards at a table opened with ``dev``. ``as_bot``: for the platform's bots. ``traceparent``: the trace
         that it belongs to (W3C), which its commit then names. Raises ``Refused``.
@@ -193,6 +196,10 @@ class Play:
             if waiting in asked:
                 asked.remove(waiting)
 
+    def decisions(self, table: str) -> AsyncIterator[Decision]:
+        """One's decisions at a table as they open, until the game is over: see ``client.decisions``."""
+        return decisions(self, table)
+
     async def _command(self, table: str, command_id: str, request: play_pb2.PlayRequest, timeout_s: float) -> Answer:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
@@ -209,7 +216,7 @@ class Play:
                     try:
                         return await command.answer
                     except Refused as refused:
-                        if not refused.passing:
+                        if not (refused.passing or refused.later):
                             raise
                         await asyncio.sleep(backoff.pause_s(refused.retry_after_s))
         except TimeoutError:

@@ -51,6 +51,11 @@ class Refused(Exception):
         """Whether the same thing may go well a moment later: nobody was there, or what became of it is unknown."""
         return self.status is grpc.StatusCode.UNAVAILABLE
 
+    @property
+    def later(self) -> bool:
+        """Whether the very same will be taken in ``retry_after_s``: too much was asked for at once."""
+        return self.status is grpc.StatusCode.RESOURCE_EXHAUSTED and self.retry_after_s is not None
+
     @classmethod
     def of(cls, failure: failures.Failure, command_id: str = "") -> Refused:
         """From a failure as services know it."""
