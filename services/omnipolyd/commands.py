@@ -166,6 +166,38 @@ def migrate(database_url: DatabaseUrl = "") -> None:
 
 
 @app.command()
+def archive(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to; a folder a month is made in it.")],
+    older_than_days: Annotated[
+        int, typer.Option(min=0, max=36500, metavar="DAYS", help="Only games that ended so long ago.")
+    ] = 90,
+    most: Annotated[int, typer.Option(min=1, help="At most so many games.")] = 100_000,
+    database_url: DatabaseUrl = "",
+) -> None:
+    """Write finished games to files and remove them from the database. Results, standings and the ledger stay.
+
+    A file is read by `omnipoly replay` and `omnipoly verify`. Exits with 1 when a game's log is not whole: it stays.
+    """
+    from omnipolyd import upkeep
+
+    _exit(upkeep.archive(database_url, folder, older_than_days, most))
+
+
+@app.command()
+def erase(
+    person: Annotated[str, typer.Argument(metavar="PERSON", help="The person's id, oidc:… or guest:….")],
+    database_url: DatabaseUrl = "",
+) -> None:
+    """Erase who a person was: their games keep the seat and lose the name; account and chat are emptied.
+
+    Games that still go on keep the name until their end: they are listed, and it exits with 3; run it again then.
+    """
+    from omnipolyd import upkeep
+
+    _exit(upkeep.erase(database_url, person))
+
+
+@app.command()
 def check(
     service: Annotated[
         Role | None,

@@ -16,6 +16,10 @@ names the revision and the one before and runs the SQL:
     def upgrade() -> None:
         run_sql(__file__)
 
+A program starts over its own schema or the one after it, so that the database is migrated first and the processes are
+replaced one by one, and back again if need be. Each revision therefore leaves the program before it able to work: what
+that one writes still fits, what it reads is still there. What is not used any more is dropped a revision later.
+
 All revisions that are missing run in one transaction under a lock, so that two `omnipolyd migrate` at once do no harm
 and a failed one leaves nothing behind. The version stands in a table named after the package. To a database that has
 nothing yet the same SQL is given without alembic, whose import alone takes longer than the rest of the first start.
@@ -75,13 +79,13 @@ def version_table(package: str) -> str:
 async def migrate(url: str, package: str, target: str = "head") -> list[str]:
     """Brings the database to the newest revision (or `target`, a number, for tests); the numbers it ran.
 
-    Raises `DatabaseUnreachable`, `SchemaError` for a database newer than this program, and whatever PostgreSQL says of
-    wrong SQL.
+    A database at the revision after the newest one known here is left as it is. Raises `DatabaseUnreachable`,
+    `SchemaError` for a database newer than that, and whatever PostgreSQL says of wrong SQL.
     """
     known = revisions(package)
     before = await version(url, package)
     _refuse_newer(before, known, package)
-    if before == known[-1]:
+    if before == known[-1] or _is_next(before, known):
         return []
     if not before and target == "head" and await _create(url, package):
         after = known[-1]
@@ -155,14 +159,17 @@ async def version(url: str, package: str) -> str:
 
 
 async def check_schema(url: str, package: str) -> None:
-    """Returns when the database is at the newest revision of the package.
+    """Returns when the database is at the newest revision of the package, or at the one after it: while newer programs
+    take this one's place.
 
-    Raises `SchemaError`, one line that says what to do, when it is older or newer; `DatabaseUnreachable`.
+    Raises `SchemaError`, one line that says what to do, when it is older or newer still; `DatabaseUnreachable`.
     """
     known = revisions(package)
     found = await version(url, package)
     _refuse_newer(found, known, package)
-    if found != known[-1]:
+    if _is_next(found, known):
+        log.warning("schema_is_the_next", package=package, found=found, known=known[-1])
+    elif found != known[-1]:
         state = f"is at {found}" if found else "is empty"
         raise SchemaError(f"the database {state}, this program needs {known[-1]}: run omnipolyd migrate")
 
@@ -187,8 +194,13 @@ def run_sql(script: str) -> None:
 def _refuse_newer(found: str, known: list[str], package: str) -> None:
     if not known:
         raise SchemaError(f"{package} has no revisions")
-    if found and found not in known:
+    if found and found not in known and not _is_next(found, known):
         raise SchemaError(f"the database is at {found}, this program knows {known[-1]}: start a newer Omnipoly")
+
+
+def _is_next(found: str, known: list[str]) -> bool:
+    """Whether that is the revision after the newest one known."""
+    return found.isdecimal() and int(found) == int(known[-1]) + 1
 
 
 def _versions(package: str) -> Path:

@@ -64,12 +64,20 @@ async def test_from_the_previous_revision(database_url: str) -> None:
     assert await _value(database_url, "SELECT status FROM example_heads") == "open"
 
 
+async def test_a_program_starts_over_the_next_schema_and_leaves_it_alone(database_url: str) -> None:
+    await migrations.migrate(database_url, PACKAGE)
+    await _value(database_url, "UPDATE tests_services_runtime_example_migrations SET version_num = '0003'")
+    await migrations.check_schema(database_url, PACKAGE)
+    assert await migrations.migrate(database_url, PACKAGE) == []
+    assert await migrations.version(database_url, PACKAGE) == "0003"
+
+
 async def test_empty_and_newer_databases_are_refused(database_url: str) -> None:
     with pytest.raises(SchemaError, match=r"the database is empty, this program needs 0002: run omnipolyd migrate"):
         await migrations.check_schema(database_url, PACKAGE)
     await migrations.migrate(database_url, PACKAGE)
-    await _value(database_url, "UPDATE tests_services_runtime_example_migrations SET version_num = '0003'")
-    with pytest.raises(SchemaError, match="at 0003, this program knows 0002: start a newer"):
+    await _value(database_url, "UPDATE tests_services_runtime_example_migrations SET version_num = '0004'")
+    with pytest.raises(SchemaError, match="at 0004, this program knows 0002: start a newer"):
         await migrations.check_schema(database_url, PACKAGE)
     with pytest.raises(SchemaError, match="start a newer"):
         await migrations.migrate(database_url, PACKAGE)
