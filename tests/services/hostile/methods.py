@@ -10,7 +10,6 @@ import grpc
 from google.protobuf.message_factory import GetMessageClass
 
 from omnipoly.rules.codes import Code
-from omnipoly.runtime.refusals import STATUS
 from omnipoly.wire.gen.gateway import v1
 
 PACKAGE = "omnipoly.gateway.v1"
@@ -25,7 +24,7 @@ FAULTS = frozenset(
     )
 )
 """What no message, however odd, may be answered with: it would be a fault of ours."""
-STATUSES: dict[str, grpc.StatusCode] = {code.value: status for code, status in STATUS.items()}
+_REASONS = frozenset(code.value for code in Code)
 
 
 class Rpc(NamedTuple):
@@ -78,6 +77,6 @@ def fault_in(status: grpc.StatusCode, reason: str) -> str:
         return ""
     if status in FAULTS:
         return f"{status.name} {reason}"
-    if reason not in {code.value for code in Code}:
+    if reason not in _REASONS:
         return f"{status.name} with a reason that is none: {reason!r}"
     return ""

@@ -1,7 +1,7 @@
 """Odd messages at every public RPC: each is answered properly, and everything goes on.
 
-The whole corpus and some messages more by chance; `HOSTILE_MESSAGES=100000` throws so many at each RPC in place of them
-(`make hostile` does).
+The whole corpus and some messages more by chance, over the network. `HOSTILE_MESSAGES=100000` throws so many at each
+RPC (`make hostile` does), plain calls straight at their handlers.
 """
 
 from __future__ import annotations
@@ -13,30 +13,29 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.services.conftest import MakeDatabase
-from tests.services.gateway.calling import Stack
 from tests.services.hostile import corpus, mutating
 from tests.services.hostile.methods import RPCS
 from tests.services.hostile.stage import Thrower, platform
+from tests.services.hostile.straight import Handlers
 
 MESSAGES = int(os.environ.get("HOSTILE_MESSAGES", "0"))
-FEW = 16
+FEW = 10
 """New messages for each RPC, of a short run; of a stream, where they cost less, more."""
 FEW_ON_A_STREAM = 600
 
 
 @pytest.fixture(scope="module")
-async def stack(make_module_database: MakeDatabase, nats_url: str) -> AsyncIterator[Stack]:
-    url = await make_module_database("omnipolyd.table.migrations")
-    async with platform(url, nats_url) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-async def thrower(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator[Thrower]:
-    seed = int(request.config.getoption("hypothesis_seed"))
-    thrower = Thrower(stack, random.Random(seed))
-    yield thrower
-    await thrower.close()
+async def thrower(
+    make_module_database: MakeDatabase, nats_url: str, request: pytest.FixtureRequest
+) -> AsyncIterator[Thrower]:
+    """At a platform of these tests."""
+    rng = random.Random(int(request.config.getoption("hypothesis_seed")))
+    handlers = Handlers()
+    with handlers.taken():
+        async with platform(await make_module_database("omnipolyd.table.migrations"), nats_url) as running:
+            thrower = Thrower(running, rng, handlers if MESSAGES else None)
+            yield thrower
+            await thrower.close()
 
 
 def test_the_corpus_knows_every_rpc() -> None:
