@@ -85,6 +85,10 @@ class Proxy:
         """host:port by way of this proxy."""
         return f"127.0.0.1:{self._port}"
 
+    def lead_to(self, url: str) -> None:
+        """Connections made from now on lead to another server, where user, password and database are the same."""
+        self._given = urlsplit(url)
+
     # --- what it does to the connections
 
     def cut_at(self, marker: bytes, cut: Cut, way: Way = Way.THERE) -> Trap:

@@ -26,6 +26,7 @@ from .doors.keeping import Keeping
 from .doors.pins import Hasher
 from .doors.store import DoorStore
 from .freshness import Freshness
+from .histories import Histories
 from .ledger import servicer as wallets
 from .ledger.checking import Books
 from .ledger.servicer import WalletServicer
@@ -90,10 +91,13 @@ class TableService(Service):
             evict_after_s=settings.evict_after_s,
         )
         database.on_epoch_change(self.tables.epoch_changed)
+        histories = Histories(store, database)
+        database.on_epoch_change(lambda old, new: histories.changed())
         opener = Opener(store, publisher, database, most_open=settings.open_tables)
         app.tasks.spawn("log", writer.run)
         app.tasks.spawn("freshness", freshness.run)
         app.tasks.spawn("heartbeat", outages.run)
+        app.tasks.spawn("histories", histories.run)
         app.tasks.spawn("census", Census(database).run)
         app.tasks.spawn("evict", self.tables.evict)
         doors = _doors(self.tables, database, publisher)

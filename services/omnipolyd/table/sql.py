@@ -109,6 +109,15 @@ SELECT h.table_id, h.version, h.epoch, h.status, h.due_at, coalesce(d.revision, 
 FROM heads h LEFT JOIN doors d USING (table_id) LEFT JOIN chats c USING (table_id)
 WHERE h.table_id = ANY ($1::text[])
 """
+# Locked in the order in which an append locks them. How many, and the last of them.
+RAISE_HEADS = """
+WITH old AS MATERIALIZED (
+    SELECT table_id FROM heads WHERE table_id > $2 AND epoch < $1 ORDER BY table_id LIMIT $3 FOR NO KEY UPDATE
+), raised AS (
+    UPDATE heads h SET epoch = $1 FROM old WHERE h.table_id = old.table_id
+)
+SELECT count(*), coalesce(max(table_id), '') FROM old
+"""
 HEADS_DUE = """
 SELECT table_id, version, epoch, status, due_at FROM heads
 WHERE due_at IS NOT NULL AND ($1::timestamptz IS NULL OR due_at < $1) AND (due_at, table_id) > ($2, $3)

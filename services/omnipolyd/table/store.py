@@ -275,6 +275,12 @@ class Store(Statements):
         """Heads of tables; unknown ones are absent."""
         return [Head(*row) for row in await self._rows(sql.HEADS, list(table_ids))]
 
+    async def raise_heads(self, epoch: int, after: str, limit: int) -> tuple[int, str]:
+        """Raises heads of older epochs, of tables behind one by id: (how many, the last one)."""
+        row = await self._row(sql.RAISE_HEADS, epoch, after, limit)
+        assert row is not None
+        return row[0], row[1]
+
     async def heads_due(self, before: datetime | None, after: tuple[datetime, str], limit: int) -> list[Head]:
         """Heads with something due, by what falls due first, after (due, table)."""
         return [Head(*row) for row in await self._rows(sql.HEADS_DUE, before, *after, limit)]
