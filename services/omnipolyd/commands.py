@@ -82,6 +82,15 @@ def up(
         list[str] | None,
         typer.Option(metavar="SERVICE=N", help="How many processes of a service; 0: none. May be given several times."),
     ] = None,
+    page_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="N",
+            help="Serve the web page to watch and play at this port, 0: any free one; guests may then watch all tables.",
+        ),
+    ] = None,
     metrics_port_base: Annotated[
         int,
         typer.Option(
@@ -122,6 +131,7 @@ def up(
                 dev=dev,
                 host=host,
                 port=port,
+                page_port=page_port,
                 metrics_port_base=metrics_port_base,
                 database_url=database_url,
                 nats_url=nats_url,

@@ -94,8 +94,12 @@ class Records:
         after, skip = _place(page_token)
         game = await self.game(table)
         page = await self._upstream.tables.commits(table, after)
-        state = self._places.pop((table, page.epoch, after), None)
-        if state is None and after:
+        place = (table, page.epoch, after)
+        state = self._places.get(place)
+        if state is not None:
+            self._places.move_to_end(place)
+            state = state.copy()  # who follows a game asks from the same place until its page is full
+        elif after:
             page = await self._upstream.tables.commits(table, 0)
         reading = _Reading(state or engine.blank(game.first), after if state else 0, after, skip, size, language)
         try:

@@ -7,6 +7,7 @@
     servers     PostgreSQL and NATS: started, watched, started again
     plan        which processes there are, at which ports, with which environment
     ports       ports that are taken before anybody listens on them
+    page        the web page, where it is asked for
     process     one process, seen from here: started, watched, started again
     forking     how processes are made, and `preload`, what they are forked from
     following   their logs, shown as they come

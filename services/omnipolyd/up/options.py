@@ -24,6 +24,8 @@ class Options(NamedTuple):
     host: str = "127.0.0.1"
     port: int = 7100
     """The first gateway's; 0: any free one."""
+    page_port: int | None = None
+    """The web page's; 0: any free one; None: there is no page."""
     metrics_port_base: int = 0
     """The first process's Prometheus endpoint; the others count up from it. 0: none."""
     database_url: str = ""

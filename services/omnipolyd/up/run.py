@@ -21,6 +21,7 @@ from . import entry
 from .folder import DataFolder
 from .following import follow
 from .options import Options
+from .page import Page
 from .plan import Instance, own_environment, plan
 from .ports import Ports
 from .process import ServiceProcess, Started
@@ -42,6 +43,7 @@ class Up:
         """What was migrated, as a list in words; empty: nothing had to be."""
         self._tell = tell
         self._ports = Ports()
+        self._page: Page | None = None
         self._preparing: Started | None = None
         self._servers = Servers(options, folder, tell)
         self._following: asyncio.Task[None] | None = None
@@ -50,6 +52,11 @@ class Up:
     def gateways(self) -> list[str]:
         """host:port of each gateway."""
         return [one.instance.address for one in self.processes if one.instance.role.name == "gateway"]
+
+    @property
+    def page(self) -> str:
+        """Where the page is; empty: there is none."""
+        return self._page.address if self._page is not None else ""
 
     @property
     def embedded(self) -> list[str]:
@@ -65,6 +72,7 @@ class Up:
             session_key_file=self.folder.session_key(),
             environment=own_environment(),
         )
+        page = self._plan_page(instances)
         await self._prepare(instances)
         urls = {"OMNIPOLY_DATABASE_URL": self._servers.database_url, "OMNIPOLY_NATS_URL": self._servers.nats_url}
         for instance in instances:
@@ -81,9 +89,14 @@ class Up:
         self._servers.keep()
         for one in self.processes:
             one.keep()
+        if page is not None:
+            self._page = page
+            await page.start()
 
     async def stop(self) -> None:
         """Stops the processes, those first that rely on the others, then the servers."""
+        if self._page is not None:
+            await self._page.stop()
         await asyncio.gather(*(one.leave() for one in self.processes))
         by_tier = sorted(self.processes, key=lambda one: -one.instance.role.tier)
         for _, tier in groupby(by_tier, lambda one: one.instance.role.tier):
@@ -107,10 +120,20 @@ class Up:
         return {
             "gateway": self.gateways[0] if self.gateways else "",
             "gateways": self.gateways,
+            "page": self.page,
             "pid": os.getpid(),
             "data": str(self.folder.path),
             "services": {one.instance.name: one.instance.address for one in self.processes},
         }
+
+    def _plan_page(self, instances: list[Instance]) -> Page | None:
+        port = self.options.page_port
+        if port is None:
+            return None
+        host = self.options.host
+        listen = (host, self._ports.take(host, port, "--page-port or --host"))
+        gateways = [one.address for one in instances if one.role.name == "gateway"]
+        return Page(self.folder.path / "page", listen, gateways, self._tell)
 
     async def _serving(self, one: ServiceProcess) -> None:
         try:
@@ -203,6 +226,8 @@ def _announce(running: Up, ready: int | None) -> None:
     everywhere = " and on every other address of this machine" if options.host in {"0.0.0.0", "::"} else ""
     for gateway in running.gateways:
         say(f"gateway listening on {gateway}{everywhere}")
+    if running.page:
+        say(f"page to watch and play: {running.page}")
     line = json.dumps(running.facts())
     if options.json:
         typer.echo(line)
