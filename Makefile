@@ -8,6 +8,9 @@ GAMES   = 10000
 TESTS   = tests
 HOSTILE_MESSAGES = 100000
 PYTHON  =
+# A base image (empty: the Dockerfile's), and what the image is called (empty: omnipoly and its version).
+BASE    =
+IMAGE   =
 
 BIN   := .venv/bin
 VENV  := .venv/.made-from-lock
@@ -19,10 +22,10 @@ players = $(if $(PLAYERS),--players $(PLAYERS))
 port    = $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test hostile lint types protos reference simulate bench profile chaos golden lock clean
+.PHONY: help setup demo run test hostile lint types protos reference simulate bench profile chaos golden image compose-up test-containers lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV) ## Make .venv from the lock file (every target does so by itself)
 	@echo "Ready: .venv with $$($(BIN)/python --version)"
@@ -76,6 +79,15 @@ chaos: $(VENV) ## Kill, stop and cut everything while 50 tables are played, then
 
 golden: $(VENV) ## Write the golden playthroughs of tests/golden anew, where what is played has changed on purpose
 	@$(BIN)/python -m tests.golden.write
+
+image: $(VENV) ## Build the image of all services (BASE, IMAGE; deploy/image/local-base.sh makes a base offline)
+	@deploy/image/build "$(BASE)" "$(IMAGE)"
+
+compose-up: ## Run everything in containers, with Prometheus and Grafana, where Docker can pull; make image first
+	@deploy/compose/up
+
+test-containers: $(VENV) ## Test the image, and the whole platform in containers (BASE)
+	@$(BIN)/python -m tests.containers $(if $(BASE),--base $(BASE))
 
 lock: $(VENV) ## Bring .ci/requirements.lock in step with pyproject.toml (UPGRADE=1: newest versions)
 	@.ci/lock $(if $(UPGRADE),--upgrade)

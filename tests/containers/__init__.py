@@ -1,0 +1,1 @@
+"""The whole platform in containers, as deploy/compose has it: `make test-containers`."""
