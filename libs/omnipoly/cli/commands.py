@@ -23,6 +23,7 @@ class Row(NamedTuple):
 
 
 COMMANDS = (
+    Row("conformance", "omnipoly.cli.conformance"),
     Row("demo", "omnipoly.cli.demo"),
     Row("edition", "omnipoly.cli.edition"),
     Row("export", "omnipoly.cli.export"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import grpc
 
 from omnipoly.rules.codes import SENTENCES, Code, Refused
-from omnipoly.runtime.failures import Failure
+from omnipoly.wire.failures import Failure
 
 _STATUS: dict[grpc.StatusCode, tuple[Code, ...]] = {
     grpc.StatusCode.INVALID_ARGUMENT: (Code.BAD_REQUEST, Code.KEY_REUSED),

@@ -125,7 +125,7 @@ class Player {
     this.call = this.plays.Play(this.metadata());
     let again = 0;
     this.follow();
-    if (this.pending) this.call.write({ act: this.pending }); // what became of it is unknown: it is done once
+    if (this.pending) this.send({ act: this.pending }); // what became of it is unknown: it is done once
     for await (const message of this.call) {
       this.pauseMs = 100;
       for (const response of [message, ...message.along]) { // what comes at the same moment comes in one message
@@ -139,8 +139,12 @@ class Player {
     return Math.max(0, again - Date.now());
   }
 
+  send(request) {
+    if (!this.over && this.call.writable) this.call.write(request); // else the next stream begins with what is pending
+  }
+
   follow() {
-    this.call.write({ follow: { table: this.table, resume: this.resume } });
+    this.send({ follow: { table: this.table, resume: this.resume } });
   }
 
   act(prompt) {
@@ -149,7 +153,7 @@ class Player {
     if (!kind) return;
     const action = actionOf(prompt.actions.find((listed) => listed.kind === kind));
     this.pending = { table: this.table, command_id: this.fresh(), action, prompt_id: prompt.prompt_id };
-    this.call.write({ act: this.pending });
+    this.send({ act: this.pending });
   }
 
   // In place of all before it, whatever its version.
@@ -202,14 +206,14 @@ class Player {
     if (["UNAVAILABLE", "RATE_LIMITED"].includes(code)) { // the same again, a command under the same id
       setTimeout(() => {
         if (!command_id) this.follow();
-        else if (command_id === this.pending?.command_id) this.call.write({ act: this.pending });
+        else if (command_id === this.pending?.command_id) this.send({ act: this.pending });
       }, waitMs || 500);
     } else if (!command_id) {
       throw new Error(`${status.message} (${code})`);
     } else { // no, and the sentence says why; whether we know the code or not: what may we do instead?
       console.error(status.message);
       this.pending = null;
-      this.call.write({ ask_legal: { table: this.table } });
+      this.send({ ask_legal: { table: this.table } });
     }
   }
 }

@@ -153,17 +153,14 @@ class Player:
                     again_at = loop.time() + response.reconnect.after.ToMilliseconds() / 1000
                 elif kind is not None:
                     await getattr(self, f"on_{kind}")(getattr(response, kind))
-            if self.over:
-                break
-            if self.prompt is not None and self.pending is None:
+            if self.over and not self.call.done():  # who closes a stream leaves on purpose; the server ends it then
+                await self.call.done_writing()
+            elif self.prompt is not None and self.pending is None:
                 await self.act(self.prompt)
-        if self.over and not self.call.done():  # who closes a stream leaves on purpose
-            await self.call.done_writing()
-            await self.call.code()
         return max(0.0, again_at - loop.time())
 
     async def send(self, **request: object) -> None:
-        if not self.call.done():  # else the next stream begins with what is pending
+        if not self.over and not self.call.done():  # else the next stream, if there is one, begins with what is pending
             await self.call.write(play.PlayRequest(**request))
 
     async def follow(self) -> None:
