@@ -4,6 +4,7 @@
 EDITION =
 PLAYERS =
 PORT    =
+PAGE    =
 GAMES   = 10000
 TESTS   = tests
 HOSTILE_MESSAGES = 100000
@@ -22,7 +23,7 @@ players = $(if $(PLAYERS),--players $(PLAYERS))
 port    = $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test hostile lint types protos reference simulate bench profile chaos golden image compose-up test-containers lock clean
+.PHONY: help setup demo run test hostile lint types protos vendor reference simulate bench profile chaos golden image compose-up test-containers lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -33,8 +34,8 @@ setup: $(VENV) ## Make .venv from the lock file (every target does so by itself)
 demo: $(VENV) ## Watch bots play one game on a stack of its own (EDITION, PLAYERS)
 	@$(BIN)/omnipoly demo $(edition) $(players)
 
-run: $(VENV) ## Run every service on this machine until Ctrl-C (PORT)
-	@$(BIN)/omnipolyd up $(port)
+run: $(VENV) ## Run every service on this machine, and a web page to watch and play, until Ctrl-C (PORT, PAGE)
+	@$(BIN)/omnipolyd up $(port) --page-port $(or $(PAGE),7180)
 
 # One process: the tests of the services share one Postgres and one NATS, which a session starts; workers of
 # pytest-xdist would each start their own and, on two cores, cost more than they bring. `make test TESTS="-n 2 tests/rules"`
@@ -53,6 +54,7 @@ lint: $(VENV) $(BUF) ## Check style, import directions, generated stubs and cont
 	$(BIN)/python .ci/protos.py --check
 	$(BIN)/python .ci/api.py --check
 	.ci/contracts
+	.ci/vendor --check
 
 types: $(VENV) ## Check types: mypy --strict on libs and services
 	$(BIN)/mypy
@@ -60,6 +62,9 @@ types: $(VENV) ## Check types: mypy --strict on libs and services
 protos: $(VENV) ## Write the Python stubs of the contracts under protos/, and their reference
 	@$(BIN)/python .ci/protos.py
 	@$(BIN)/python .ci/api.py
+
+vendor: $(BUF) ## Bundle the library that the web page speaks gRPC-Web with
+	@.ci/vendor
 
 reference: $(VENV) ## Write what is made from the code: references of metrics and configuration, dashboards
 	@$(BIN)/python .ci/reference.py && $(BIN)/python .ci/dashboards.py
@@ -102,7 +107,7 @@ $(VENV): .ci/requirements.lock pyproject.toml
 
 $(BUF): .ci/node/package-lock.json
 	@command -v npm >/dev/null || { echo "make: buf, which checks the contracts, needs npm (Debian: apt-get install npm)" >&2; exit 1; }
-	@echo "Installing buf into .node"
+	@echo "Installing buf and esbuild into .node"
 	@mkdir -p .node && cp .ci/node/package.json .ci/node/package-lock.json .node/
 	@npm ci --prefix .node --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
