@@ -152,7 +152,7 @@ async def test_a_gateway_that_drains_has_its_people_moving(
         await stream.next("progress")
         await told.says(table, ann=pb.STATUS_CONNECTED)
         # However long she has been there: her time to come back begins now.
-        drained_ms = round(time.time() * 1000)
+        drained_ms = int(time.time() * 1000)
         (here,) = far_away.hub.presence._here.values()
         here.since_ms = drained_ms - 3_600_000
         await far_away.service.drain()

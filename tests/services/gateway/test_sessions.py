@@ -72,9 +72,13 @@ async def test_what_this_server_is(running: Stack) -> None:
 # --- Tokens
 
 
+DAY_S = 86_400
+"""How long these tokens live: they are made when the tests are collected."""
+
+
 def signed(payload: dict[str, object], *, secret: str = SECRET, **header: object) -> str:
     now = int(time.time())
-    whole = {"aud": "omnipoly", "sub": "oidc:ann", "name": "Ann", "iat": now, "exp": now + 600} | payload
+    whole = {"aud": "omnipoly", "sub": "oidc:ann", "name": "Ann", "iat": now, "exp": now + DAY_S} | payload
     kid = jwt.get_unverified_header(tokens.issue(secret, "a", "a", lifetime_s=1))["kid"]
     return jwt.encode(
         {k: v for k, v in whole.items() if v is not None}, secret, "HS256", headers={"kid": kid, **header}

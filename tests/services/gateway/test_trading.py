@@ -5,6 +5,7 @@ drafts wait for their turn (CORE-TRADE, TUB-TRADE, RUG-TRADE, GLO-TRADE, LAS-SWA
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import grpc
@@ -22,6 +23,7 @@ from omnipolyd.trade.service import TradeService
 from tests.services.gateway.calling import Client, Stack, gateway, unique_id
 from tests.services.gateway.refusing import INVALID, PRECONDITION, told
 from tests.services.table.staging import state
+from tests.services.waiting import eventually
 
 EDITIONS = ["tubbypoly", "rugpull", "globopoly/classic", "laspoly"]
 OFFER = act.Offer(1, Side(fields=(1,)), Side(cash=50))
@@ -90,6 +92,11 @@ async def offers(client: Client, table: str = "", **more: Any) -> list[tuple[int
         request.page_token = page.next_page_token
 
 
+async def offered(wanted: list[tuple[int, bool]], client: Client, table: str = "", **more: Any) -> bool:
+    """Whether these are somebody's open offers: the trade service hears of a commit when everybody does."""
+    return await offers(client, table, **more) == wanted
+
+
 async def closed(stream: Any) -> tuple[int, int]:
     """(number, how) of the next offer that closes."""
     while True:
@@ -116,14 +123,14 @@ async def test_everybody_is_told_of_an_offer_and_what_becomes_of_it(people: Peop
         made = event.offer_made
         assert (made.offer, made.proposer, made.receiver) == (1, 0, 1)
         assert (list(made.give.fields), made.take.cash) == ([1], 50)
-    assert await offers(people.ann) == [(1, True)]
-    assert await offers(people.bob, table) == [(1, False)]
-    assert await offers(people.cid, table) == []
+    await eventually(partial(offered, [(1, True)], people.ann))
+    await eventually(partial(offered, [(1, False)], people.bob, table))
+    await eventually(partial(offered, [], people.cid, table))
     await people.bob.act(table, act.Refuse(1))
     for stream in (*streams, watching):
         assert (await closed(stream))[0] == 1
     for client in people.players:
-        assert await offers(client, table) == []
+        await eventually(partial(offered, [], client, table))
 
 
 async def test_a_trade_moves_what_was_agreed(people: People) -> None:
@@ -153,7 +160,7 @@ async def test_an_offer_closes_when_either_side_goes(people: People, edition: st
     await getattr(people, goes).act(table, act.Leave())
     assert await closed(stream) == (1, events_pb2.OfferClosed.HOW_VOID)
     for client in people.players:
-        assert await offers(client) == []
+        await eventually(partial(offered, [], client))
     other = people.bob if goes == "ann" else people.ann
     action: act.Action = act.Accept(1) if goes == "ann" else act.Withdraw(1)
     with pytest.raises(Failure) as caught:
@@ -167,8 +174,8 @@ async def test_offers_at_several_tables(people: People) -> None:
         await people.ann.act(table, OFFER)
         await people.cid.act(table, act.Offer(0, Side(fields=(11,)), Side(cash=1)))
     for size in (1, 2, 0):
-        assert await offers(people.ann, page_size=size) == [(1, True), (2, False)] * 3
-    assert await offers(people.bob) == [(1, False)] * 3
+        await eventually(partial(offered, [(1, True), (2, False)] * 3, people.ann, page_size=size))
+    await eventually(partial(offered, [(1, False)] * 3, people.bob))
     with pytest.raises(Failure) as caught:
         await offers(people.ann, page_token="no")
     told(caught.value, INVALID, "bad_request")
@@ -242,7 +249,7 @@ async def test_a_draft_waits_for_its_turn(people: People) -> None:
     assert (await stream.up_to(answer.version))[-1].events[-1].WhichOneof("kind") == "offer_made"
     assert (await people.ann.call("Trades/SendDraft", send)).duplicate
     assert await drafts(people.ann) == []
-    assert await offers(people.bob) == [(1, False)]
+    await eventually(partial(offered, [(1, False)], people.bob))
     with pytest.raises(Failure) as caught:
         await people.bob.act(table, act.Accept(1))
     told(caught.value, PRECONDITION, "not_your_turn")
