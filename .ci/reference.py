@@ -51,6 +51,7 @@ LABELS = {
     "stream": "a stream or bucket of NATS, of a handful",
     "target": "address of another service, as configured",
     "task": "name of a background task, of a few dozen",
+    "use": "what a certificate is shown for, or looked at by: one of a handful",
     "version": "version of Omnipoly",
     "what": "what happened or was asked for, as the meaning says",
     "why": "why, of a handful",
@@ -78,6 +79,14 @@ not set. Secrets are never logged; give them by reference (a Kubernetes Secret, 
 
 Every variable may be given to every service: each reads its own.
 """
+
+
+COMMAND_LINE = {
+    "OMNIPOLY_DATA": ("`.omnipoly`", "folder in which `omnipolyd up` keeps games, logs and keys"),
+    "OMNIPOLY_GATEWAY": ("the one of this machine", "gateway that `omnipoly` talks to, host:port"),
+    "OMNIPOLY_TOKEN": ("a sign-in as a guest", "access token that `omnipoly` shows"),
+}
+"""By variable of `omnipolyd.roles.VARIABLES`: its default and meaning."""
 
 
 class Metric(NamedTuple):
@@ -178,7 +187,7 @@ def configuration_page() -> str:
         "",
         "| variable | default | meaning |",
         "|---|---|---|",
-        "| `OMNIPOLY_DATA` | `.omnipoly` | folder in which `omnipolyd up` keeps games, logs and keys |",
+        *(f"| `{name}` | {default} | {meaning} |" for name, (default, meaning) in COMMAND_LINE.items()),
     ]
     return "\n".join(lines) + "\n"
 

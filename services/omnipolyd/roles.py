@@ -59,8 +59,8 @@ ROLES = {
 """By name, in the order in which they come up."""
 
 
-VARIABLES = ("OMNIPOLY_DATA",)
-"""What the command line reads from the environment beside the roles' settings."""
+VARIABLES = ("OMNIPOLY_DATA", "OMNIPOLY_GATEWAY", "OMNIPOLY_TOKEN")
+"""What the command lines, `omnipoly`'s too, read from the environment beside the roles' settings."""
 
 
 def learn_variables() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from omnipolyd import roles
 from tests.repository import reference
 from tests.repository.tree import ROOT
 
@@ -35,3 +36,7 @@ def test_every_setting_has_one_row_in_its_section() -> None:
     for section in page.split("\n## ")[1:]:
         rows = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `OMNIPOLY_")]
         assert len(rows) == len(set(rows)), section.splitlines()[0]
+
+
+def test_the_command_lines_variables_have_their_rows() -> None:
+    assert set(reference.module().COMMAND_LINE) == set(roles.VARIABLES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.services.table.calling import identity, unique_id
 from tests.services.table.conftest import Serve
 from tests.services.table.replicas import Replica
 from tests.services.table.test_results import results
+from tests.system.stack import call
 
 NONE = timedelta()
 
@@ -197,3 +199,20 @@ async def test_of_somebody_unknown_there_is_nothing_to_erase(replica: Replica) -
     with pytest.raises(Unknown):
         await erase(replica.app.database, "guest:nobody", by="command:op")
     assert await replica.sql("SELECT * FROM audit") == []
+
+
+async def test_as_commands(replica: Replica, log_url: str, tmp_path: Path) -> None:
+    table = await played(replica, "Zebulon", "Bob")
+    where_to = {"OMNIPOLY_DATABASE_URL": log_url}
+    erased, nowhere = await asyncio.gather(
+        call("erase", "guest:Bob", **where_to), call("archive", str(tmp_path), "--older-than-days", "9")
+    )
+    assert (erased.code, erased.output) == (0, "erased at 1 tables, 1 commits written anew\n")
+    assert nowhere.code == 1
+    assert "OMNIPOLY_DATABASE_URL is not set" in nowhere.errors
+    archived = await call("archive", str(tmp_path), "--older-than-days", "0", **where_to)
+    assert archived.code == 0
+    assert archived.output.startswith("1 games, ")
+    (file,) = files(tmp_path)
+    assert file.stem == table
+    assert exports.parse(await asyncio.to_thread(file.read_bytes)).commits
