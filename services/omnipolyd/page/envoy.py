@@ -124,9 +124,13 @@ class Envoy:
     """An Envoy of ours in a folder. Everything here blocks."""
 
     def __init__(
-        self, folder: Path, listen: tuple[str, int], gateways: Sequence[str], site: Path = files.STATIC
+        self,
+        folder: Path,
+        listen: tuple[str, int],
+        gateways: Sequence[str],
+        site: Sequence[Path] = (files.STATIC,),
     ) -> None:
-        """folder: for its configuration and its log. site: the folder of the files that it serves."""
+        """folder: for its configuration and its log. site: the folders of the files that it serves."""
         self._folder = folder
         self._listen = listen
         self._gateways = gateways

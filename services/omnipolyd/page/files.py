@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,11 +47,13 @@ class Served(NamedTuple):
     """Its media type."""
 
 
-def site(folder: Path, contracts: Path) -> list[Served]:
-    """The files below a folder by their addresses, with the contracts beside them; `index.html` is also `/`."""
-    found = list(_files(folder))
-    found.append(Served(f"/{CONTRACTS}", contracts, TYPES[".binpb"]))
-    return found
+def site(folders: Sequence[Path], contracts: Path) -> list[Served]:
+    """The files below some folders by their addresses, with the contracts beside them; `index.html` is also `/`.
+
+    Where two have the same address, the folder named first is served.
+    """
+    found = {served.path: served for folder in reversed(folders) for served in _files(folder)}
+    return [*found.values(), Served(f"/{CONTRACTS}", contracts, TYPES[".binpb"])]
 
 
 def _files(folder: Path) -> Iterator[Served]:

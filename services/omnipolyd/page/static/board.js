@@ -6,8 +6,8 @@ import { LEVELS } from "./words.js";
 
 const SIGNS = {
   start: "⇦",
-  transport: "🚆",
-  utility: "⚡",
+  transport: "⇄",
+  utility: "∿",
   deck: "?",
   tax: "−",
   windfall: "+",

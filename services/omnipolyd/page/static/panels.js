@@ -79,7 +79,7 @@ export function centre(table, picked, card) {
     dice.length ? h("p.dice", {}, dice, speed ? h("small", {}, ` ${speed}`) : null) : null,
     view.casino ? h("p.note", {}, `The casino holds ${money(edition, view.casino)}.`) : null,
     view.auction ? auction(table) : null,
-    card && picked !== null ? fieldCard(table, card) : null,
+    card && picked !== null ? fieldCard(table, card) : h("ol.lines.latest", {}, table.lines.slice(-6).map(recordLine)),
   ];
 }
 
@@ -225,6 +225,8 @@ const pickedField = (field) => (field.what ? { field: field.field, what: field.w
 
 const LOUD = ["turn_started", "game_ended", "seat_out", "auction_opened", "auction_closed", "bid_made", "offer_made", "offer_closed", "paid", "card_drawn"];
 
+const recordLine = (line) => h(`li${LOUD.includes(line.kind) ? `.${line.kind}` : ""}`, {}, line.text);
+
 /** The record: only what is new is added, so that it can be read while it grows. */
 export class Record {
   constructor() {
@@ -236,7 +238,7 @@ export class Record {
   show(lines) {
     const { list } = this;
     const atEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 20;
-    for (const line of lines.slice(this.shown)) list.append(h(`li${LOUD.includes(line.kind) ? `.${line.kind}` : ""}`, {}, line.text));
+    list.append(...lines.slice(this.shown).map(recordLine));
     this.shown = lines.length;
     if (atEnd) list.scrollTop = list.scrollHeight;
   }

@@ -29,10 +29,10 @@ export { chat, lobby, play, watch };
 export const number = (value) => Number(value ?? 0);
 /** A time in milliseconds since 1970 UTC; 0: unset. */
 export const millis = (time) => (time ? Number(time.seconds) * 1000 + time.nanos / 1e6 : 0);
-/** The name of an enum's value, in small letters: `nameOf("game.v1.Phase", 3)` is "throw". */
+/** The name of an enum's value, in small letters: `nameOf("game.v1.Phase", 3)` is "throw"; "" for what is not said. */
 export function nameOf(type, value) {
   const found = registry.getEnum(`omnipoly.${type}`).value[value];
-  return found ? found.localName.toLowerCase() : "";
+  return found && value ? found.localName.toLowerCase() : "";
 }
 /** A name for a command: the same again is done once. */
 export const fresh = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(36).slice(2)}`;
