@@ -33,8 +33,10 @@ METHOD = "/omnipoly.presence.v1.PresenceService/Report"
 CALL_COUNTS_S = 30.0
 RENEW_S = 5.0
 """How often the lease is renewed until the service has said how long it lives."""
-REPORT_S = 3.0
+REPORT_S = 1.5
+"""A replica that does not answer by then may stand still: another one is told."""
 RETRY_S = 0.5
+WAYS = 32
 MOST = 2000
 """Persons in one report."""
 
@@ -71,6 +73,8 @@ class Presence:
         self._peers = peers
         self._lease = secrets.token_hex(16)
         self._revision = 0
+        self._way = 0
+        """Counts the ways that led nowhere: the next one leads to another replica, or the same if there is no other."""
         self._here: dict[Key, _Here] = {}
         self._changed: dict[Key, presence_pb2.PersonAtTable] = {}
         self._calls: dict[Key, float] = {}
@@ -203,12 +207,28 @@ class Presence:
         request = presence_pb2.ReportRequest(
             lease=self._lease, revision=self._revision, full=full, people=rows.values(), draining=draining
         )
-        answer = presence_pb2.ReportResponse.FromString(
-            await self._peers.call(self._lease, METHOD, request.SerializeToString(), REPORT_S, resend=True)
-        )
+        try:
+            body = await self._peers.call(self._key, METHOD, request.SerializeToString(), REPORT_S, resend=True)
+        except Failure:
+            self._go_another_way(self._peers)
+            raise
+        answer = presence_pb2.ReportResponse.FromString(body)
         lease_s = answer.lease_for.ToMilliseconds() / 1000
         self._renew_s = lease_s / 3 if lease_s > 0 else RENEW_S
         return answer
+
+    @property
+    def _key(self) -> str:
+        """By which the replica is chosen that is told."""
+        return f"{self._lease}-{self._way}"
+
+    def _go_another_way(self, peers: Peers) -> None:
+        """The next report goes to another replica, if there is one."""
+        first = peers.order(self._key)[:1]
+        for _ in range(WAYS):
+            self._way += 1
+            if peers.order(self._key)[:1] != first:
+                return
 
 
 def _row(key: Key, here: _Here) -> presence_pb2.PersonAtTable:

@@ -334,6 +334,11 @@ class Room:
             return False
         if not self.known:
             self._learn(page.version, page.epoch, page.commits)
+        elif self.epoch == epoch and self.version < version:
+            # they have seen more elsewhere than has been heard of here: nobody goes back to an older picture
+            self.look(page.version, epoch)
+            if self._filling is not None:
+                await asyncio.shield(self._filling)
         elif self.epoch == epoch:
             for commit in page.commits:
                 self.take(commit)

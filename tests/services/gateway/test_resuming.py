@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from omnipoly.rules import actions as act
 from omnipoly.runtime import link_server
+from omnipoly.runtime.embedded import EmbeddedNats
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 from omnipolyd.gateway import room
-from tests.services.gateway.calling import Client, Playing, Stack
+from tests.services.gateway.calling import Client, Playing, Stack, gateway
 from tests.services.waiting import eventually
 
 
@@ -124,3 +125,23 @@ async def test_watching_resumes_likewise(running: Stack, ann: Client, viewer: Cl
     stream = viewer.watch(table, resume=stream_pb2.Resume(epoch=epoch, version=5))
     assert [commit.version for commit in await stream.up_to(version)] == [6, 7, 8]
     assert (await stream.next()).resume.version == version
+
+
+async def test_who_has_seen_more_elsewhere_is_not_led_back(
+    running: Stack, ann: Client, own_nats: EmbeddedNats, unique: str
+) -> None:
+    """The other gateway has heard of nothing lately: it looks into the log, and goes on from where they were."""
+    table, version, epoch = await grown(ann, 5)
+    async with (
+        gateway(running.table, own_nats.url, heads_every_s=60) as deaf,
+        deaf.client(f"guest:ann-{unique}") as ann_there,
+    ):
+        behind, _, snapshot = await resumed(ann_there, table, epoch, 0)
+        assert snapshot == version
+        for n in range(10):
+            await ann.act(table, act.SetOptions(round_limit=100 + n))
+        assert deaf.hub.rooms.find(table).version == version
+        there, versions, snapshot = await resumed(ann_there, table, epoch, version + 7)
+        assert (versions, snapshot) == ([version + 8, version + 9, version + 10], 0)
+        assert [commit.version for commit in await behind.up_to(version + 10)] == list(range(version + 1, version + 11))
+        assert (await there.act(table, act.SetOptions(round_limit=1))).version == version + 11

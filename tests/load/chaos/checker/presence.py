@@ -15,6 +15,8 @@ LEAST_MS = 4_000
 """An outage that is shorter may go unnoticed."""
 FRESH_MS = 2_000
 """A stream that was opened so shortly before may not have got round yet."""
+SLOW_MS = 3_000
+"""So much longer it may take while a replica stands still that is to be told."""
 
 Span = tuple[int, int]
 
@@ -31,6 +33,9 @@ class Watch:
             for begin, end, subject in run.spans("stop")
             for address, name in run.addresses.items()
             if name == subject
+        ]
+        self._presence_stops = [
+            (begin, end) for begin, end, subject in run.spans("stop") if subject.startswith("presence")
         ]
         self._outages = [
             (begin, end)
@@ -75,9 +80,14 @@ class Watch:
                         "gone", f"{row}: {who} is taken for gone after {without_ms / 1000:.1f} s without a stream"
                     )
 
+    def _slow_ms(self, at_ms: int) -> int:
+        """How much longer it may have taken to get round."""
+        return SLOW_MS if any(begin <= at_ms <= end + SLOW_MS for begin, end in self._presence_stops) else 0
+
     def _without_ms(self, table: str, who: str, at_ms: int) -> int:
         """For how long somebody could have come back and had not; large when they never had a stream."""
-        stood = [span for span in self._stood.get((table, who), ()) if span[0] < at_ms - FRESH_MS]
+        fresh_ms = FRESH_MS + self._slow_ms(at_ms)
+        stood = [span for span in self._stood.get((table, who), ()) if span[0] < at_ms - fresh_ms]
         last_ms = max((min(end, at_ms) for _, end in stood), default=0)
         if not last_ms:
             return 1_000_000
