@@ -63,7 +63,7 @@ def healthy() -> Series:
         series[f"omnipoly_bus_connected{{{at}}}"] = still(1)
         series[f"omnipoly_internal_errors_total{{{at}}}"] = still(0)
         series[f'omnipoly_task_crashes_total{{{at},task="heads"}}'] = still(1)
-        series |= histogram("omnipoly_event_loop_lag_seconds", "0.01", slow_share=0, labels=at)
+    series |= histogram("omnipoly_event_loop_lag_seconds", "0.01", slow_share=0, labels='instance="table:9100"')
     series |= histogram("omnipoly_database_acquire_seconds", "0.001", slow_share=0, labels='instance="table:9100"')
     for outcome, share in (("ok", 0), ("refused", 0), ("failed", 1)):
         series |= histogram("omnipoly_gateway_command_seconds", "0.05", slow_share=share, labels=f'outcome="{outcome}"')
@@ -168,7 +168,7 @@ def test_each_alert_fires_when_it_should_and_no_other_with_it(tmp_path: Path) ->
     tests = [scenario(healthy(), [])]
     tests += [scenario(healthy() | broken, [name]) for name, broken in BROKEN.items()]
     path = tmp_path / "rules.test.yaml"
-    path.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "tests": tests}), "utf-8")
+    path.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}), "utf-8")
     promtool("test", "rules", str(path))
 
 

@@ -141,7 +141,8 @@ def test_without_tracing_nothing_is_made() -> None:
     assert tracing.within(None) is tracing.span_from(PARENT, "x")
 
 
-def test_a_collector_that_is_away_holds_nobody_up() -> None:
+def test_a_collector_that_is_away_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "EXPORT_S", 1)
     tracing.configure("example", endpoint="http://127.0.0.1:9", sample_ratio=1.0)
     begun = time.monotonic()
     with tracing.span_from("", "x"):
