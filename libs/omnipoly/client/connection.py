@@ -59,12 +59,16 @@ def _service_config() -> str:
 class Connection:
     """A channel, and calls on it without a session."""
 
-    def __init__(self, address: str, credentials: grpc.ChannelCredentials | None = None) -> None:
-        """``address``: host:port, or any name gRPC resolves. ``credentials``: for TLS; none: plain text."""
+    def __init__(self, address: str, credentials: grpc.ChannelCredentials | None = None, *, name: str = "") -> None:
+        """``address``: host:port, or any name gRPC resolves. ``credentials``: for TLS; none: plain text. ``name``: what
+        the server's certificate bears; empty: the address.
+        """
         self.address = address
         self.behind_s = 0.0
         """By how much our clock is behind the server's; known once it has told its time."""
         options: Any = [*channel_options(), ("grpc.service_config", _service_config())]
+        if name:
+            options.append(("grpc.ssl_target_name_override", name))
         self.channel: grpc.aio.Channel = (
             grpc.aio.insecure_channel(address, options)
             if credentials is None

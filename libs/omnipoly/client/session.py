@@ -105,14 +105,16 @@ class Client:
         token: str | None = None,
         *,
         credentials: grpc.ChannelCredentials | None = None,
+        name: str = "",
         timeout_s: float = TIMEOUT_S,
     ) -> Client:
         """Connect to a gateway and ask what it is.
 
-        ``address``: host:port. ``token``: an access token, if there is one already. ``credentials``: for TLS. Raises
-        ``Refused``, ``unavailable`` when nobody answers.
+        ``address``: host:port. ``token``: an access token, if there is one already. ``credentials``: for TLS; ``name``:
+        what the gateway's certificate bears, where that is not its address. Raises ``Refused``, ``unavailable`` when
+        nobody answers.
         """
-        connection = Connection(address, credentials)
+        connection = Connection(address, credentials, name=name)
         stub = sessions_pb2_grpc.SessionsServiceStub(connection.channel)
         try:
             server = await connection.call(stub.GetServerInfo, sessions_pb2.GetServerInfoRequest(), timeout_s=timeout_s)

@@ -39,7 +39,11 @@ class Wrong(Exception):
 
 
 class Gone(Exception):
-    """The client has ended, or its game has: nothing further can be tried."""
+    """The client's game has ended: nothing further can be tried."""
+
+
+class Fallen(Gone):
+    """The client's program has ended."""
 
 
 class Peer:
@@ -124,7 +128,7 @@ class Peer:
                 await asyncio.wait((waiting, left), return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
                 return waiting.result()
-            raise Gone("the client's program has ended")
+            raise Fallen("the client's program has ended")
         finally:
             waiting.cancel()
             left.cancel()
@@ -232,6 +236,7 @@ class Peer:
                 self.usual(event)
             elif self._held is None or request.act.command_id != self._held.command_id:
                 if request.act.prompt_id in (0, prompt):
+                    self.refuse(request.act, refusals.failure(Code.STALE_PROMPT))
                     raise Wrong(then)
                 self._takes(request.act)
 
@@ -242,9 +247,8 @@ class Peer:
         if self.stream is not None and not self.stream.over.is_set():
             self.stream.send(*responses)
 
-    def show(self, follow: stream_pb2.Resume | play_pb2.Follow, *, picture: bool = False) -> None:
+    def show(self, follow: play_pb2.Follow, *, picture: bool = False, prompt: bool = True) -> None:
         """Brings the client to where its table is: by what it has missed, or by a picture."""
-        assert isinstance(follow, play_pb2.Follow)
         try:
             table = self.table_of(follow.table)
         except Failure as failure:
@@ -264,7 +268,8 @@ class Peer:
         progress = stream_pb2.Progress(table=table.id, version=table.version, resume=self.standing())
         progress.server_time.GetCurrentTime()
         self.send(Reply(progress=progress))
-        self.prompt()
+        if prompt:
+            self.prompt()
 
     def standing(self) -> stream_pb2.Resume:
         """Where a client stands that has seen everything."""
@@ -355,12 +360,16 @@ class Peer:
         least = shown if least is None else least
         follow = await self.followed()
         at = follow.resume
+        wrong = ""
         if not follow.HasField("resume") or not at.version:
-            raise Wrong("it came back without saying where it stands: follow.resume was not set")
-        if at.epoch != epoch:
-            raise Wrong(f"it resumed in epoch {at.epoch}; that of what it was shown last is {epoch}")
-        if not least <= at.version <= shown:
-            raise Wrong(f"it resumed at version {at.version}; it had been shown {shown}")
+            wrong = "it came back without saying where it stands: follow.resume was not set"
+        elif at.epoch != epoch:
+            wrong = f"it resumed in epoch {at.epoch}; that of what it was shown last is {epoch}"
+        elif not least <= at.version <= shown:
+            wrong = f"it resumed at version {at.version}; it had been shown {shown}"
+        if wrong:
+            self.show(follow)
+            raise Wrong(wrong)
         return follow
 
     async def until(self, kind: type[Event], what: str, within_s: float | None = None) -> Event:
@@ -400,4 +409,16 @@ def new_refusal() -> Failure:
     return Failure(grpc.StatusCode.FAILED_PRECONDITION, "something_new", "The rules have changed since your client.")
 
 
-__all__ = ["Asked", "Called", "Ended", "Gone", "Opened", "Peer", "Reply", "Wrong", "new_refusal", "token_expired"]
+__all__ = [
+    "Asked",
+    "Called",
+    "Ended",
+    "Fallen",
+    "Gone",
+    "Opened",
+    "Peer",
+    "Reply",
+    "Wrong",
+    "new_refusal",
+    "token_expired",
+]

@@ -12,11 +12,8 @@ import grpc.aio
 
 from omnipoly.rules.ring import Game
 
-from .peer import Gone, Peer, Wrong
+from .peer import Fallen, Gone, Peer, Wrong
 from .trials import TRIALS
-
-END_S = 10.0
-"""How long a program gets to end by itself when the game is over."""
 
 
 class Finding(NamedTuple):
@@ -75,7 +72,8 @@ async def examine(peer: Peer, names: Sequence[str], tell: Callable[[Finding], No
             peer.settle()
         except Gone as why:
             gone = str(why)
-            note(Finding(name, None, f"not tried: {gone}"))
+            right = False if isinstance(why, Fallen) else None
+            note(Finding(name, right, gone if right is False else f"not tried: {gone}"))
     for sentence in peer.wrongs:
         note(Finding("always", False, sentence))
     return Report(tuple(found))
@@ -119,9 +117,10 @@ async def run(
         watching = asyncio.create_task(_watch(process, peer))
         try:
             report = await examine(peer, names, tell)
-            code = await _ended(process)
+            code = await _ended(process, patience_s)
             if code != 0:
-                finding = Finding("exit", False, f"its program ended with {code}" if code is not None else _NEVER)
+                why = "its program did not end with the game" if code is None else f"its program ended with {code}"
+                finding = Finding("exit", False, why)
                 tell(finding)
                 report = Report((*report.findings, finding))
             return report
@@ -131,17 +130,14 @@ async def run(
             await watching
 
 
-_NEVER = f"its program did not end within {END_S:g} s of the game's end"
-
-
 async def _watch(process: asyncio.subprocess.Process, peer: Peer) -> None:
     await process.wait()
     peer.left.set()
 
 
-async def _ended(process: asyncio.subprocess.Process) -> int | None:
+async def _ended(process: asyncio.subprocess.Process, patience_s: float) -> int | None:
     try:
-        async with asyncio.timeout(END_S):
+        async with asyncio.timeout(patience_s):
             return await process.wait()
     except TimeoutError:
         return None

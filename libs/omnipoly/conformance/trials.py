@@ -12,7 +12,7 @@ from omnipoly.wire.failures import Failure, unavailable
 from omnipoly.wire.gen.game.v1 import commit_pb2
 from omnipoly.wire.gen.gateway.v1 import play_pb2, stream_pb2
 
-from .peer import FEWEST_MS, Asked, Called, Ended, Gone, Opened, Peer, Reply, Wrong, new_refusal, token_expired
+from .peer import FEWEST_MS, Asked, Called, Ended, Fallen, Gone, Opened, Peer, Reply, Wrong, new_refusal, token_expired
 
 Trial = Callable[[Peer], Awaitable[str]]
 QUIET_S = 0.3
@@ -169,6 +169,7 @@ async def unknown_outcome(p: Peer) -> str:
             p.usual(event)
         elif asked.WhichOneof("request") == "act":
             if asked.act.command_id != request.command_id:
+                p.refuse(asked.act, refusals.failure(Code.STALE_PROMPT))
                 raise Wrong("after UNAVAILABLE it sent another command under another id: both may be done")
             break
     for commit in p.commits(before):
@@ -204,8 +205,7 @@ async def snapshot(p: Peer) -> str:
     p.close()
     follow = await p.resumed()
     _pass_time(p, 2)
-    p.show(follow, picture=True)
-    p.accept(await p.command(wanted="acts on a picture"), prompt=False)
+    p.show(follow, picture=True, prompt=False)
     p.close()
     p.show(await p.resumed())
     return "it takes a picture in place of commits"
@@ -312,7 +312,7 @@ async def over(p: Peer) -> str:
     if p.stream is not None and not p.left.is_set():
         try:
             await p.until(Ended, "it did not close its stream when the game was over")
-        except Gone:
+        except Fallen:
             return "it leaves when the game is over"
     return "it leaves when the game is over"
 

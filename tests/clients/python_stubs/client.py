@@ -15,6 +15,7 @@ import os
 import random
 import secrets
 import sys
+from collections.abc import AsyncIterator
 
 import grpc
 from google.rpc import error_details_pb2, status_pb2
@@ -145,7 +146,7 @@ class Player:
         await self.follow()
         if self.pending is not None:  # what became of it is unknown: the same command again is done once
             await self.send(act=self.pending)
-        async for message in self.call:
+        async for message in self.messages():
             self.pause_s = 0.1
             for response in (message, *message.along):  # what comes at the same moment comes in one message
                 kind = response.WhichOneof("response")  # None: a kind that these stubs do not know
@@ -153,11 +154,19 @@ class Player:
                     again_at = loop.time() + response.reconnect.after.ToMilliseconds() / 1000
                 elif kind is not None:
                     await getattr(self, f"on_{kind}")(getattr(response, kind))
-            if self.over and not self.call.done():  # who closes a stream leaves on purpose; the server ends it then
-                await self.call.done_writing()
+            if self.over:
+                await self.close()
             elif self.prompt is not None and self.pending is None:
                 await self.act(self.prompt)
         return max(0.0, again_at - loop.time())
+
+    def messages(self) -> AsyncIterator[play.PlayResponse]:
+        return aiter(self.call)
+
+    async def close(self) -> None:
+        """Who closes a stream leaves on purpose; the server ends it then."""
+        if not self.call.done():
+            await self.call.done_writing()
 
     async def send(self, **request: object) -> None:
         if not self.over and not self.call.done():  # else the next stream, if there is one, begins with what is pending
