@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,14 @@ MISSING = (
 )
 
 
-def promtool(*arguments: str, cwd: Path | None = None) -> str:
-    """What a command of it says; fails the test when it fails, and when there is no promtool: nothing passes unseen."""
+def promtool(*arguments: str, given: str = "") -> str:
+    """What a command of it says of its arguments and of what it is given on standard input.
+
+    Fails the test when it fails, and when there is no promtool: nothing passes unseen.
+    """
     program = shutil.which("promtool")
     if program is None:
         pytest.fail(MISSING)
-    done = subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([program, *arguments], input=given, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

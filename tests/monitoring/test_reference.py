@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import prometheus_client
 import pytest
 
 from omnipolyd import roles
+from tests.monitoring.promtool import promtool
 from tests.repository import reference
 from tests.repository.tree import ROOT
 
@@ -21,6 +23,11 @@ def test_metrics_are_named_as_is_usual() -> None:
         assert not metric.name.endswith(("_ms", "_seconds_seconds")), metric.name
         if metric.type == "histogram":
             assert metric.name.endswith(("_seconds", "_size", "_items")), metric.name
+
+
+def test_prometheus_has_nothing_to_say_against_them() -> None:
+    reference.module().metrics()
+    assert promtool("check", "metrics", given=prometheus_client.generate_latest().decode()) == ""
 
 
 def test_no_label_is_somebodys_id() -> None:
