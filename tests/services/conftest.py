@@ -59,6 +59,7 @@ def _environment() -> Iterator[tuple[str, str]]:
     given = (os.environ.get("OMNIPOLY_DATABASE_URL", ""), os.environ.get("OMNIPOLY_NATS_URL", ""))
     for name in [name for name in os.environ if name.upper().startswith(config.PREFIX)]:
         patch.delenv(name)
+    patch.setenv("OMNIPOLY_PLAINTEXT", "all")  # the tests of TLS say otherwise
     yield given
     patch.undo()
 

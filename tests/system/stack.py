@@ -182,7 +182,7 @@ async def call(*arguments: str, cwd: Path | None = None, **variables: str) -> En
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=cwd,
-        env=environment(**variables),
+        env=environment(**{"OMNIPOLY_PLAINTEXT": "all", **variables}),
     )
     async with asyncio.timeout(START_S):
         output, errors = await process.communicate()

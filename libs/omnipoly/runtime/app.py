@@ -22,8 +22,9 @@ from typing import Any, ClassVar, TypeVar
 import grpc
 import grpc.aio
 
-from omnipoly.runtime import config, logging, metrics, migrations, tracing
+from omnipoly.runtime import config, logging, metrics, migrations, tls, tracing
 from omnipoly.runtime.bus import Bus
+from omnipoly.runtime.callers import Callers
 from omnipoly.runtime.config import ServiceSettings
 from omnipoly.runtime.database import Database
 from omnipoly.runtime.errors import StartError
@@ -52,13 +53,19 @@ class Service:
     uses_bus: ClassVar[bool] = False
     max_request_bytes: ClassVar[int] = MAX_REQUEST_BYTES
     """The largest message a client may send; frames between services have their own bound."""
+    callers: ClassVar[tuple[str, ...]] = ()
+    """The services that call it; with TLS nobody else may, but for operators."""
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
 
     def interceptors(self) -> Sequence[grpc.aio.ServerInterceptor[Any, Any]]:
-        """The server's interceptors of its own, inside telemetry and errors: the gateway's identity."""
+        """The server's interceptors of its own, inside telemetry and errors."""
         return ()
+
+    def certificate(self) -> tls.Certificate | None:
+        """What its server shows; None: plain text. Raises `ConfigError` where neither was told."""
+        return tls.among_services(self.settings)
 
     async def start(self, app: App) -> None:
         """Takes what it needs from `app` and registers what it serves. Raises `StartError` when it cannot."""
@@ -81,8 +88,15 @@ class App:
         self.instance = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
         """Names this process among replicas: in logs, traces, leases."""
         self.tasks = Tasks()
+        self.identity = tls.among_services(settings)
+        """What it shows to other services; None: plain text."""
+        shown = service.certificate()
+        guards = [Callers(frozenset(service.callers))] if shown is not None and shown.ca else []
         self.server = Server(
-            settings, max_request_bytes=service.max_request_bytes, extra_interceptors=service.interceptors()
+            settings,
+            max_request_bytes=service.max_request_bytes,
+            extra_interceptors=[*guards, *service.interceptors()],
+            credentials=None if shown is None else shown.server_credentials(),
         )
         self._database: Database | None = None
         self._bus: Bus | None = None
@@ -143,7 +157,7 @@ class App:
 
     async def peers(self, target: str) -> Peers:
         """The replicas of another service; looked up now and from time to time, closed with the app."""
-        peers = Peers(target)
+        peers = Peers(target, identity=self.identity)
         self._peers.append(peers)
         await peers.start()
         return peers
@@ -164,6 +178,7 @@ class App:
         self.tasks.spawn("standstill", self.standstill.watch)
         if service.migrations:
             _require_url("OMNIPOLY_DATABASE_URL", settings.database_url, "postgresql://user:password@host:port/name")
+            tls.require_database(settings.database_url, plain=settings.plain("database"))
             await migrations.check_schema(settings.database_url, service.migrations)
             self._database = await Database.connect(
                 settings.database_url,
@@ -174,7 +189,13 @@ class App:
             stack.push_async_callback(self._database.close)
         if service.uses_bus:
             _require_url("OMNIPOLY_NATS_URL", settings.nats_url, "nats://host:port")
-            self._bus = Bus(settings.nats_url, name=self.instance, replicas=settings.nats_replicas)
+            self._bus = Bus(
+                settings.nats_url,
+                name=self.instance,
+                replicas=settings.nats_replicas,
+                context=tls.for_nats(settings),
+                inbox=f"_INBOX.{self.name}",
+            )
             await self._bus.start()
             stack.push_async_callback(self._bus.close)
         stack.push_async_callback(self._close_peers)

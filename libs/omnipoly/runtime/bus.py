@@ -7,6 +7,7 @@ without NATS, and whoever reads closes gaps by version. What a lost NATS may cos
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -103,11 +104,39 @@ class Subscription:
             log.exception("bus_handler_failed", subject=self.subject, error=repr(error))
 
 
+class _Client(Client):
+    """A client that does not let itself be talked out of TLS."""
+
+    def __init__(self, *, secure: bool) -> None:
+        super().__init__()
+        self._secure = secure
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        # What the server says first comes in plain text, and from whoever stands between: before anything is answered.
+        if self._secure and initial_connection and not info.get("tls_required"):
+            raise nats.errors.Error("the server offers no TLS")
+        await super()._process_info(info, initial_connection)
+
+
 class Bus:
     """The process's connection to NATS and everything on it."""
 
-    def __init__(self, url: str, *, name: str = "omnipoly", replicas: int = 1) -> None:
-        """url: nats://…, several separated by commas. replicas: of streams and buckets, as the NATS cluster allows."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: str = "omnipoly",
+        replicas: int = 1,
+        context: ssl.SSLContext | None = None,
+        inbox: str = "_INBOX",
+    ) -> None:
+        """url: nats://…, several separated by commas. replicas: of streams and buckets, as the NATS cluster allows.
+
+        context: what TLS is spoken with, which is then insisted on; None: plain text. inbox: prefix of the subjects on
+        which answers come, which nobody else may listen to.
+        """
+        self._context = context
+        self._inbox = inbox
         self._servers = [part.strip() for part in url.split(",")]
         self._name = name
         self._client: Client | None = None
@@ -296,7 +325,7 @@ class Bus:
 
     async def _keep_connected(self) -> None:
         while True:
-            client = Client()
+            client = _Client(secure=self._context is not None)
             ended = asyncio.Event()
 
             async def closed(ended: asyncio.Event = ended) -> None:
@@ -315,7 +344,8 @@ class Bus:
                     reconnect_time_wait=RECONNECT_WAIT_S,  # type: ignore[arg-type]  # any number of seconds
                     ping_interval=PING_S,
                     max_outstanding_pings=2,
-                    inbox_prefix="_INBOX",
+                    inbox_prefix=self._inbox,
+                    tls=self._context,
                 )
                 self._client = client
                 self._jetstream = client.jetstream(timeout=REQUEST_S)

@@ -19,6 +19,8 @@ from omnipoly.runtime import logging
 from omnipoly.runtime.errors import ConfigError
 
 PREFIX = "OMNIPOLY_"
+PLACES = ("public", "services", "database", "nats")
+"""Where TLS is spoken unless plain text is told."""
 
 _known: set[str] = set()
 
@@ -55,6 +57,19 @@ class ServiceSettings(BaseSettings):
     hard_stop_s: float = Field(30, gt=0, le=3600, description="after this long a stop is forced, seconds")
 
     max_concurrent_streams: int = Field(100, ge=1, le=100_000, description="gRPC streams a connection may have open")
+    plaintext: str = Field(
+        "",
+        description="where nothing is encrypted, separated by commas: public (clients and gateway), services, database,"
+        " nats; all: nowhere anything is",
+    )
+    tls_cert: str = Field("", description="file with the certificate and its chain that a service shows to others, PEM")
+    tls_key: str = Field("", description="file with its key")
+    tls_ca: str = Field("", description="file with the authorities by which other services' certificates are looked at")
+    nats_ca: str = Field("", description="file with the authorities for NATS; empty: tls_ca")
+    health_port: int = Field(
+        0, ge=0, le=65535, description="port that answers gRPC health alone, in plain text; 0: off"
+    )
+
     max_connections: int = Field(20_000, ge=1, le=1_000_000, description="connections taken at once; more are closed")
     handshake_s: float = Field(10, gt=0, le=600, description="how long who connects may take to say something, seconds")
     max_connection_age_s: float = Field(0, ge=0, description="age at which a connection is renewed, seconds; 0: never")
@@ -76,6 +91,18 @@ class ServiceSettings(BaseSettings):
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         register_variables(variable(name) for name in cls.model_fields)
+
+    @field_validator("plaintext")
+    @classmethod
+    def _places(cls, value: str) -> str:
+        unknown = {part.strip() for part in value.split(",") if part.strip()} - {*PLACES, "all"}
+        if unknown:
+            raise ValueError(f"give {', '.join(PLACES)} or all, not {', '.join(sorted(unknown))}")
+        return value
+
+    def plain(self, place: str) -> bool:
+        """Whether a place, one of `PLACES`, was told to be plain text."""
+        return not {place, "all"}.isdisjoint(part.strip() for part in self.plaintext.split(","))
 
     @field_validator("gateway_addr", "table_addr", "auction_addr", "trade_addr", "clock_addr", "presence_addr")
     @classmethod

@@ -41,7 +41,7 @@ def internal(error: BaseException, where: str, **fields: object) -> failures.Fai
     return failures.internal(error_id)
 
 
-class _Wrapping(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs alone
+class Wrapping(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generic in the stubs alone
     """Wraps each method's handler once and keeps the wrapped one for later RPCs."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class _Wrapping(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generi
         raise AssertionError("each interceptor has its own")
 
 
-class Errors(_Wrapping):
+class Errors(Wrapping):
     """A `Failure` becomes its rich status; anything unforeseen INTERNAL with an error id, its text only in the log.
 
     A message that cannot be read is INVALID_ARGUMENT, `bad_request`. What grpc.aio would do outside the handler, read
@@ -84,7 +84,7 @@ class Errors(_Wrapping):
         kind, behaviour = _shape(handler)
         read, write = handler.request_deserializer, handler.response_serializer
         asks_once = kind.startswith("unary")
-        if _is_generator(behaviour):
+        if is_generator(behaviour):
 
             async def generating(request: Any, context: Context) -> AsyncIterator[Any]:
                 try:
@@ -114,7 +114,7 @@ class Errors(_Wrapping):
         await failures.abort(context, failure)
 
 
-class Telemetry(_Wrapping):
+class Telemetry(Wrapping):
     """RPC metrics as go-grpc-middleware names them, and a span that continues the caller's `traceparent` metadata.
 
     The span is for unary RPCs: a stream has one metadata for everything it carries, each of which has its own trace.
@@ -122,7 +122,7 @@ class Telemetry(_Wrapping):
 
     def _behaviour(self, method: str, kind: str, behaviour: Behaviour) -> Behaviour:
         rpc = _Rpc(method, kind)
-        if _is_generator(behaviour):
+        if is_generator(behaviour):
 
             async def generating(request: Any, context: Context) -> AsyncIterator[Any]:
                 counted = rpc.begin(request, context)
@@ -308,5 +308,6 @@ def _reader(read: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | Non
     return None if read is None else functools.partial(_parsed, read)
 
 
-def _is_generator(behaviour: Behaviour) -> bool:
+def is_generator(behaviour: Behaviour) -> bool:
+    """Whether a handler is an async generator."""
     return inspect.isasyncgenfunction(behaviour)

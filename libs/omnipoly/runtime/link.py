@@ -18,6 +18,7 @@ import grpc
 import grpc.aio
 
 from omnipoly.runtime import failures, logging, server
+from omnipoly.runtime.errors import ConfigError
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.link_server import (
     BODY_BYTES,
@@ -30,6 +31,7 @@ from omnipoly.runtime.link_server import (
     LinkServer,
     take_frame,
 )
+from omnipoly.runtime.tls import Certificate
 from omnipoly.wire.gen.link.v1 import link_pb2
 
 __all__ = ["Call", "Handler", "Link", "LinkLost", "LinkServer", "State"]
@@ -77,9 +79,20 @@ class Link:
     """The client's end: one stream to one address, opened at the first call, kept, and opened again when it breaks."""
 
     def __init__(
-        self, address: str, *, max_in_flight: int = 2 * IN_FLIGHT, on_change: Callable[[], None] | None = None
+        self,
+        address: str,
+        *,
+        max_in_flight: int = 2 * IN_FLIGHT,
+        on_change: Callable[[], None] | None = None,
+        identity: Certificate | None = None,
+        name: str = "",
     ) -> None:
-        """address: host:port. on_change: called whenever `state` has changed."""
+        """address: host:port. on_change: called whenever `state` has changed.
+
+        identity: what this end shows; None: plain text. name: what the peer's certificate bears; empty: its address.
+        """
+        self._identity = identity
+        self._name = name
         self.address = address
         self.state = State.IDLE
         self._max_in_flight = max_in_flight
@@ -171,28 +184,43 @@ class Link:
             ),
             ("grpc.use_local_subchannel_pool", 1),  # a connection of its own
         ]
-        async with grpc.aio.insecure_channel(self.address, options=options) as channel:
-            open_stream: Any = channel.stream_stream(METHOD, None, None)
-            while True:
-                stream = open_stream()
-                try:
-                    async with asyncio.timeout(CONNECT_S):
-                        taken = await _taken(stream)
-                    if taken:
-                        self._become(State.CONNECTED)
-                        backoff_s = FIRST_BACKOFF_S
-                        cause = await self._carry(stream)
-                    else:
-                        cause = f"{(await stream.code()).name}: {await stream.details()}"
-                except (grpc.aio.AioRpcError, TimeoutError, asyncio.InvalidStateError) as error:
-                    cause = _cause(error)
-                finally:
-                    stream.cancel()
-                self._become(State.DOWN)
-                self._lose(cause)
-                log.info("link_lost", address=self.address, cause=cause, again_in_s=backoff_s)
-                await asyncio.sleep(backoff_s * random.uniform(0.5, 1))
-                backoff_s = min(2 * backoff_s, LONGEST_BACKOFF_S)
+        if self._name:
+            options.append(("grpc.ssl_target_name_override", self._name))
+        while True:
+            shown = self._identity.stamp() if self._identity is not None else None
+            async with self._channel(options) as channel:
+                open_stream: Any = channel.stream_stream(METHOD, None, None)
+                while self._identity is None or shown == self._identity.stamp():  # else with what was renewed
+                    stream = open_stream()
+                    try:
+                        async with asyncio.timeout(CONNECT_S):
+                            taken = await _taken(stream)
+                        if taken:
+                            self._become(State.CONNECTED)
+                            backoff_s = FIRST_BACKOFF_S
+                            cause = await self._carry(stream)
+                        else:
+                            cause = f"{(await stream.code()).name}: {await stream.details()}"
+                    except (grpc.aio.AioRpcError, TimeoutError, asyncio.InvalidStateError) as error:
+                        cause = _cause(error)
+                    finally:
+                        stream.cancel()
+                    self._become(State.DOWN)
+                    self._lose(cause)
+                    log.info("link_lost", address=self.address, cause=cause, again_in_s=backoff_s)
+                    await asyncio.sleep(backoff_s * random.uniform(0.5, 1))
+                    backoff_s = min(2 * backoff_s, LONGEST_BACKOFF_S)
+
+    def _channel(self, options: list[server.Option]) -> grpc.aio.Channel:
+        if self._identity is None:
+            return grpc.aio.insecure_channel(self.address, options=options)
+        try:
+            credentials = self._identity.channel_credentials()
+        except ConfigError as error:
+            # Files in the middle of a renewal: this connection is refused, the next one reads them again.
+            log.error("certificate_not_read", error=str(error))  # noqa: TRY400 - one line
+            credentials = grpc.ssl_channel_credentials()
+        return grpc.aio.secure_channel(self.address, credentials, options=options)
 
     async def _carry(self, stream: Any) -> str:
         """Writes and reads until the stream ends; why it did."""

@@ -120,7 +120,6 @@ def _upgrade(url: str, package: str, target: str) -> None:
     """In a thread with an event loop of its own: alembic blocks, and its state is the process's."""
     from alembic import command
     from alembic.config import Config
-    from sqlalchemy.engine import make_url
     from sqlalchemy.ext.asyncio import create_async_engine
     from sqlalchemy.pool import NullPool
 
@@ -129,7 +128,8 @@ def _upgrade(url: str, package: str, target: str) -> None:
     config.set_main_option("version_locations", str(_versions(package)).replace("%", "%%"))
     config.set_main_option("path_separator", "newline")
     config.attributes["version_table"] = version_table(package)
-    engine = create_async_engine(make_url(url).set(drivername="postgresql+asyncpg"), poolclass=NullPool)
+    # By our own way to connect: SQLAlchemy hands what the URL says of TLS on in a form that asyncpg does not know.
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=lambda: _connect(url), poolclass=NullPool)
 
     def upgrade(connection: Connection, config: Config) -> None:
         config.attributes["connection"] = connection

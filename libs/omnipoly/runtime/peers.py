@@ -16,6 +16,7 @@ from prometheus_client import Counter, Gauge
 
 from omnipoly.runtime import failures, logging
 from omnipoly.runtime.link import Link, LinkLost, State
+from omnipoly.runtime.tls import Certificate
 
 log = logging.get(__name__)
 
@@ -31,8 +32,12 @@ MEMBERS = Gauge("omnipoly_link_members", "Replicas known of a service.", ("targe
 class Peers:
     """All replicas behind one target, `dns:///host:port` (looked up every 5 s) or `host:port,host:port`."""
 
-    def __init__(self, target: str, *, max_in_flight: int = 8192) -> None:
-        """max_in_flight: for each replica. Call `start` before use and `close` after; `App.peers` does both."""
+    def __init__(self, target: str, *, max_in_flight: int = 8192, identity: Certificate | None = None) -> None:
+        """max_in_flight: for each replica. identity: what this process shows; None: plain text.
+
+        Call `start` before use and `close` after; `App.peers` does both.
+        """
+        self._identity = identity
         self.target = target
         self._max_in_flight = max_in_flight
         self._links: dict[str, Link] = {}
@@ -126,7 +131,14 @@ class Peers:
         if addresses == self._links.keys():
             return
         for address in addresses - self._links.keys():
-            self._links[address] = Link(address, max_in_flight=self._max_in_flight, on_change=self._note_change)
+            self._links[address] = Link(
+                address,
+                max_in_flight=self._max_in_flight,
+                on_change=self._note_change,
+                identity=self._identity,
+                # Looked up here, so that gRPC knows an address alone: the certificate bears the name.
+                name=self._dns[0] if self._dns is not None else "",
+            )
         for address in self._links.keys() - addresses:
             task = asyncio.create_task(self._retire(self._links.pop(address)), name=f"retire-{address}")
             self._closing.add(task)

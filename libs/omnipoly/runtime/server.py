@@ -73,8 +73,11 @@ class Server:
         *,
         max_request_bytes: int = MAX_REQUEST_BYTES,
         extra_interceptors: Sequence[grpc.aio.ServerInterceptor[Any, Any]] = (),
+        credentials: grpc.ServerCredentials | None = None,
     ) -> None:
-        """extra_interceptors: run inside telemetry and errors, in this order (the gateway's identity)."""
+        """extra_interceptors: run inside telemetry and errors, in this order. credentials: None: plain text."""
+        self._credentials = credentials
+        self._health_server: grpc.aio.Server | None = None
         self._settings = settings
         self._max_request_bytes = max_request_bytes
         self._interceptors = [interceptors.Telemetry(), interceptors.Errors(), *extra_interceptors]
@@ -114,11 +117,32 @@ class Server:
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         _require_free(host, port, where)
         try:
-            self._port = server.add_insecure_port(where)
+            self._port = (
+                server.add_insecure_port(where)
+                if self._credentials is None
+                else server.add_secure_port(where, self._credentials)
+            )
         except RuntimeError as error:
             raise StartError(f"cannot listen on {where}: {error}; set OMNIPOLY_PORT or OMNIPOLY_HOST") from None
         await server.start()
         self._server = server
+        if self._settings.health_port:
+            await self._start_health(host, self._settings.health_port)
+
+    async def _start_health(self, host: str, port: int) -> None:
+        """A port for those who probe and have no certificate: it says whether this serves, and nothing else."""
+        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        _require_free(host, port, where, "OMNIPOLY_HEALTH_PORT")
+        server = grpc.aio.server(options=server_options(self._settings, 4096))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        server.add_insecure_port(where)
+        await server.start()
+        self._health_server = server
+
+    @property
+    def secure(self) -> bool:
+        """Whether it speaks TLS."""
+        return self._credentials is not None
 
     @property
     def port(self) -> int:
@@ -147,6 +171,8 @@ class Server:
             return
         server, self._server = self._server, None
         self._health.end_watches()
+        if self._health_server is not None:
+            await self._health_server.stop(0)
         await server.stop(grace_s)
 
     async def wait_ended(self) -> None:
@@ -155,7 +181,7 @@ class Server:
             await self._server.wait_for_termination()
 
 
-def _require_free(host: str, port: int, where: str) -> None:
+def _require_free(host: str, port: int, where: str, setting: str = "OMNIPOLY_PORT") -> None:
     """Says in one line why an address cannot be had: gRPC would say it in several, on standard error."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -166,7 +192,7 @@ def _require_free(host: str, port: int, where: str) -> None:
             probe.bind(address)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise StartError(f"cannot listen on {where}: {reason}; set OMNIPOLY_PORT or OMNIPOLY_HOST") from None
+        raise StartError(f"cannot listen on {where}: {reason}; set {setting} or OMNIPOLY_HOST") from None
 
 
 class _Health(HealthServicer):  # type: ignore[misc]  # untyped

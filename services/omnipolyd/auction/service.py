@@ -25,6 +25,7 @@ class AuctionService(app.Service):
 
     settings: AuctionSettings
     uses_bus: ClassVar[bool] = True
+    callers: ClassVar[tuple[str, ...]] = ("gateway",)
 
     async def start(self, running: app.App) -> None:
         """Begins to hear commits; what it knows comes with the first bids."""

@@ -23,6 +23,11 @@ class BotsSettings(ServiceSettings):
     )
     session_key_file: str = Field("", description="file with such secrets, one a line, in place of session_key")
 
+    gateway_ca: str = Field(
+        "", description="file with the authorities by which the gateways' certificate is looked at; empty: the system's"
+    )
+    gateway_name: str = Field("", description="the name in it, where the gateways are called by another")
+
     bots_thinking_s: float = Field(
         0.7, ge=0, le=60, description="how long bots think, seconds; each time half to one and a half of it"
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import grpc
 from prometheus_client import Gauge
 
 from omnipoly.client import Client, Play
@@ -110,13 +112,20 @@ class BotsService(app.Service):
     async def _keep_playing(self) -> None:
         while True:
             try:
-                async with await Client.connect(self._gateway()) as client:
+                async with await self._connect() as client:
                     session = client.with_tokens(self._key.session)
                     async with session.play() as play:
                         await self._played(play, session.lobby)
             except Refused as refused:
                 log.warning("gateway_lost", gateway=self.settings.gateway_addr, cause=str(refused))
             await asyncio.sleep(CONNECT_AGAIN_S * random.uniform(0.5, 1.5))
+
+    async def _connect(self) -> Client:
+        """A connection to one of the gateways, with TLS unless plain text was told. Raises ``Refused``."""
+        settings, credentials = self.settings, None
+        if not settings.plain("public"):
+            credentials = await asyncio.to_thread(_authorities, settings.gateway_ca)
+        return await Client.connect(self._gateway(), credentials=credentials, name=settings.gateway_name)
 
     def _gateway(self) -> str:
         """One of the gateways, each time any of them."""
@@ -209,3 +218,8 @@ class BotsService(app.Service):
         playing = self._playing.get(table)
         if playing is not None and playing is not asyncio.current_task():
             playing.cancel()
+
+
+def _authorities(file: str) -> grpc.ChannelCredentials:
+    """What a gateway's certificate is looked at with: these authorities, or the system's."""
+    return grpc.ssl_channel_credentials(Path(file).read_bytes() if file else None)

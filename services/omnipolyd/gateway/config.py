@@ -23,6 +23,9 @@ class GatewaySettings(ServiceSettings):
     port: int = Field(7100, ge=0, le=65535, description="port of the gRPC server; 0: any free one")
 
     dev: bool = Field(False, description="allow tables set up from positions, scripted dice and driven clocks")
+    public_tls_cert: str = Field("", description="file with the certificate and its chain that clients are shown, PEM")
+    public_tls_key: str = Field("", description="file with its key")
+
     editions: str = Field("", description="folder of further edition files; empty: the shipped ones only")
 
     session_key: SecretStr = Field(

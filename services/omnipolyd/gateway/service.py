@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from omnipoly.runtime import tls
 from omnipoly.runtime.app import Service
 from omnipoly.runtime.table_client import TableClient
 
@@ -54,6 +55,10 @@ class GatewayService(Service):
         self.settings: GatewaySettings = settings
         self.hub: Hub | None = None
         self.signing_in: SigningIn | None = None
+
+    def certificate(self) -> tls.Certificate | None:
+        """Clients are shown another certificate than services, and asked for none."""
+        return tls.in_public(self.settings, self.settings.public_tls_cert, self.settings.public_tls_key)
 
     async def start(self, app: App) -> None:
         settings, bus = self.settings, app.bus

@@ -31,6 +31,7 @@ class PresenceService(app.Service):
 
     settings: PresenceSettings
     uses_bus: ClassVar[bool] = True
+    callers: ClassVar[tuple[str, ...]] = ("gateway",)
 
     def __init__(self, settings: PresenceSettings, clock: Clock | None = None) -> None:
         """clock: what tells the time; the machine's unless given."""

@@ -58,6 +58,7 @@ class TableService(Service):
 
     migrations: ClassVar[str] = "omnipolyd.table.migrations"
     uses_bus: ClassVar[bool] = True
+    callers: ClassVar[tuple[str, ...]] = ("gateway", "auction", "trade", "clock", "presence")
 
     def __init__(self, settings: TableSettings) -> None:
         super().__init__(settings)

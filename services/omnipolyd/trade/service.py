@@ -39,6 +39,7 @@ class TradeService(app.Service):
 
     settings: TradeSettings
     uses_bus: ClassVar[bool] = True
+    callers: ClassVar[tuple[str, ...]] = ("gateway",)
 
     async def start(self, running: app.App) -> None:
         """Begins to hear commits; what it knows comes with the first questions."""

@@ -6,7 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+from omnipoly.runtime.config import PLACES
 from omnipolyd.roles import ROLES, Role
 
 from .options import Options
@@ -63,6 +65,7 @@ def plan(options: Options, ports: Ports, *, session_key_file: Path, environment:
         shared["OMNIPOLY_DEV"] = "true"
     if options.page_port is not None:
         shared.setdefault("OMNIPOLY_GUESTS_WATCH", "true")  # the page's visitors are guests
+    shared["OMNIPOLY_PLAINTEXT"] = ",".join(_plain(options, environment))
     if not environment.get("OMNIPOLY_SESSION_KEY") and not environment.get("OMNIPOLY_SESSION_KEY_FILE"):
         shared["OMNIPOLY_SESSION_KEY_FILE"] = str(session_key_file)
 
@@ -79,6 +82,23 @@ def plan(options: Options, ports: Ports, *, session_key_file: Path, environment:
             own["OMNIPOLY_GATEWAY_ADDR"] = own.get("OMNIPOLY_GATEWAY_ADDR", "").partition(",")[0]
         instances.append(Instance(name, role, reachable(host, port), own))
     return instances
+
+
+def _plain(options: Options, environment: Mapping[str, str]) -> list[str]:
+    """Where nothing is encrypted: among the processes here, to servers of this machine, and where `up` was told so."""
+    told = {part.strip() for part in environment.get("OMNIPOLY_PLAINTEXT", "").split(",")}
+    here = {
+        "services": True,
+        "public": _local(options.host) and not environment.get("OMNIPOLY_PUBLIC_TLS_CERT"),
+        "database": not options.database_url or _local(urlsplit(options.database_url).hostname or ""),
+        "nats": not options.nats_url
+        or all(_local(urlsplit(one).hostname or "") for one in options.nats_url.split(",")),
+    }
+    return [place for place in PLACES if here[place] or "all" in told or place in told]
+
+
+def _local(host: str) -> bool:
+    return host in {"localhost", "::1"} or host.startswith("127.")
 
 
 def own_environment() -> dict[str, str]:

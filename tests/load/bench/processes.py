@@ -186,7 +186,14 @@ class Platform:
     async def serve(self, role: str, **variables: str) -> Process:
         """A service of the product."""
         return await self.process(
-            role, "omnipolyd.main", "serve", role, OMNIPOLY_PORT="0", OMNIPOLY_NATS_URL=self.nats.url, **variables
+            role,
+            "omnipolyd.main",
+            "serve",
+            role,
+            OMNIPOLY_PORT="0",
+            OMNIPOLY_PLAINTEXT="all",
+            OMNIPOLY_NATS_URL=self.nats.url,
+            **variables,
         )
 
     async def table(self, database: str, **variables: str) -> Process:

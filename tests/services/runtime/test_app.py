@@ -194,7 +194,11 @@ async def _process(**settings: str):
         sys.executable,
         "-m",
         "tests.services.runtime.examples",
-        env={"PATH": os.environ["PATH"], **{f"OMNIPOLY_{name.upper()}": value for name, value in settings.items()}},
+        env={
+            "PATH": os.environ["PATH"],
+            "OMNIPOLY_PLAINTEXT": "all",
+            **{f"OMNIPOLY_{name.upper()}": value for name, value in settings.items()},
+        },
         stderr=asyncio.subprocess.PIPE,
     )
     try:

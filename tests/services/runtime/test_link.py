@@ -315,7 +315,7 @@ class _Process:
             sys.executable,
             "-m",
             "tests.services.runtime.examples",
-            env={"PATH": os.environ["PATH"]},
+            env={"PATH": os.environ["PATH"], "OMNIPOLY_PLAINTEXT": "all"},
             stderr=asyncio.subprocess.PIPE,
         )
         assert self.process.stderr is not None
