@@ -51,7 +51,7 @@ LABELS = {
     "stream": "a stream or bucket of NATS, of a handful",
     "target": "address of another service, as configured",
     "task": "name of a background task, of a few dozen",
-    "use": "what a certificate is shown for, or looked at by: one of a handful",
+    "use": "`services` or `public`: where a certificate is shown",
     "version": "version of Omnipoly",
     "what": "what happened or was asked for, as the meaning says",
     "why": "why, of a handful",

@@ -89,6 +89,7 @@ def healthy() -> Series:
         'omnipoly_gateway_sign_ins_total{issuer="x",outcome="done"}': rising(5),
         'omnipoly_gateway_sign_ins_total{issuer="x",outcome="unreachable"}': still(0),
         "omnipoly_gateway_revocations_age_seconds": still(2),
+        'omnipoly_certificate_expires_seconds{use="public"}': still(30 * 86_400),
     }
     return series
 
@@ -131,6 +132,7 @@ BROKEN: dict[str, Series] = {
     "OmnipolySignInsFail": {
         'omnipoly_gateway_sign_ins_total{issuer="x",outcome="unreachable"}': rising(5),
     },
+    "OmnipolyCertificateEnds": {'omnipoly_certificate_expires_seconds{use="public"}': still(6 * 86_400)},
     "OmnipolyRevocationsStale": {"omnipoly_gateway_revocations_age_seconds": rising(15)},
 }
 """What makes each alert fire, and no other."""
