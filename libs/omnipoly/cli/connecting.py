@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -44,7 +46,14 @@ Language = Annotated[
         metavar="LANGUAGE", callback=language, help="Of names and sentences, e.g. ru; none: the edition's own."
     ),
 ]
+Plain = Annotated[bool, typer.Option("--plain", help="Lines alone, also on a terminal.")]
 Name = Annotated[str, typer.Option(help="The name shown, of a guest.")]
+
+
+def drawn(*, plain: bool) -> bool:
+    """Whether a table is drawn: somebody looks at a terminal, and types at it. It is drawn on standard error."""
+    terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    return not plain and terminal and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

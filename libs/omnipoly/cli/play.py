@@ -19,11 +19,12 @@ def command(
     pin: connecting.Pin = "",
     token: connecting.Token = "",
     language: connecting.Language = "",
+    plain: connecting.Plain = False,
 ) -> None:
-    """Play: choose from what may be done, by its number or in words.
+    """Play: choose from what may be done, by its number or in words; on a terminal with the board drawn.
 
     Words besides: more (all that may be done), look (the position), card FIELD (its rents), say TEXT, quit.
     """
     from .terminal import Asked, play
 
-    connecting.run(play(Asked(table, gateway, edition, bots, round_limit, name, pin, token, language)))
+    connecting.run(play(Asked(table, gateway, edition, bots, round_limit, name, pin, token, language, plain)))

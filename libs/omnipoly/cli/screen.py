@@ -9,7 +9,7 @@ from typing import get_args
 from omnipoly.client.wording import Keys, Wording
 from omnipoly.editions.languages import Language
 from omnipoly.rules.cardinfo import RowKind
-from omnipoly.rules.state import Out
+from omnipoly.rules.state import Out, Phase
 
 KINDS = (
     *("start", "roll", "buy", "decline", "pay_bail", "use_card", "teleport", "travel", "end_turn", "pass"),
@@ -44,6 +44,21 @@ PHRASES: dict[str, tuple[str, ...]] = {
     "offer": ("partners",),
     **{f"row.{kind}": ("number?",) for kind in get_args(RowKind)},
     "factor": ("factor",),
+    "drawn.state": ("round", "who", "phase"),
+    **{f"phase.{phase.label}": () for phase in Phase},
+    "drawn.auction": ("field",),
+    "drawn.no_bid": (),
+    "drawn.bidder": ("name",),
+    "drawn.casino": ("amount",),
+    "drawn.seconds": ("seconds",),
+    "drawn.yours": (),
+    "drawn.may": (),
+    "drawn.nothing": (),
+    "drawn.watching": (),
+    "drawn.type": (),
+    "drawn.keys": (),
+    "drawn.over": (),
+    "drawn.help": (),
     "costs": ("amount",),
     "brings": ("amount",),
 }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from omnipoly.client.wording import Wording
     from omnipoly.rules.state import State
 
-_STYLES = {
+STYLES = {
     "turn_started": "bold",
     "game_ended": "bold green",
     "seat_out": "bold red",
@@ -31,6 +31,7 @@ _STYLES = {
     "paid": "yellow",
     "card_drawn": "italic",
 }
+"""How lines of a record look on a terminal, by kind."""
 
 
 def console(*, stderr: bool = False, columns: int | None = None) -> Console:
@@ -52,7 +53,7 @@ def lines(out: Console, told: Iterable[Line]) -> None:
     from rich.markup import escape
 
     for line in told:
-        style = _STYLES.get(line.kind, "")
+        style = STYLES.get(line.kind, "")
         text = escape(line.text)
         out.print(f"[{style}]{text}[/]" if style else text)
 
@@ -133,3 +134,11 @@ def _words(s: State, language: str) -> tuple[Teller, Wording]:
 def over(s: State) -> bool:
     """Whether the game has ended and its seed is published, as far as it has one."""
     return s.phases[-1] is Phase.OVER and bool(s.seed or not s.commitment or not s.started_ms)
+
+
+def last(out: Console, sentence: str | None, s: State, language: str = "") -> None:
+    """What stays on the terminal once the drawn table is gone."""
+    if sentence:
+        out.print(sentence, markup=False)
+    if s.places:
+        out.print(places(s, language))

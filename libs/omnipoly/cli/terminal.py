@@ -39,6 +39,7 @@ class Asked(NamedTuple):
     pin: str
     token: str
     language: str = ""
+    plain: bool = False
 
 
 async def play(asked: Asked) -> None:
@@ -52,6 +53,12 @@ async def play(asked: Asked) -> None:
             if asked.table:
                 await _sit(session, asked)
             replica = await connection.follow(table, pin=asked.pin)
+            if connecting.drawn(plain=asked.plain):
+                from .drawn.app import TableApp
+
+                app = TableApp(replica, feed, language=asked.language, person=session.person, play=connection)
+                showing.last(out, await app.run_async(), replica.state, asked.language)
+                return
             terminal = Terminal(out, session, connection, replica, asked.language)
             terminal.say("at_table", table=table)
             await terminal.run(feed)

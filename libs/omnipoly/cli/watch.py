@@ -16,12 +16,13 @@ def command(
     pin: connecting.Pin = "",
     name: connecting.Name = "Viewer",
     language: connecting.Language = "",
+    plain: connecting.Plain = False,
 ) -> None:
     """Follow a table: what happens, in sentences, until the game is over."""
-    connecting.run(_watch(table, gateway, token, pin, name, language))
+    connecting.run(_watch(table, gateway, token, pin, name, language, plain))
 
 
-async def _watch(table: str, gateway: str, token: str, pin: str, name: str, language: str) -> None:
+async def _watch(table: str, gateway: str, token: str, pin: str, name: str, language: str, plain: bool) -> None:
     from omnipoly.client.happenings import Gone, Happened, Said
 
     from . import showing
@@ -32,6 +33,12 @@ async def _watch(table: str, gateway: str, token: str, pin: str, name: str, lang
         async with session.watch(table, pin=pin, tell=language or True) as watch:
             feed = aiter(watch)
             replica = await watch.replica()
+            if connecting.drawn(plain=plain):
+                from .drawn.app import TableApp
+
+                app = TableApp(replica, feed, language=language)
+                showing.last(out, await app.run_async(), replica.state, language)
+                return
             out.print(showing.position(replica.state, language))
             if showing.over(replica.state):
                 out.print(showing.places(replica.state, language))
