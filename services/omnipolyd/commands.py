@@ -162,10 +162,13 @@ def migrate(database_url: DatabaseUrl = "") -> None:
     """Bring the database's schema to what this program needs. Several at once do no harm."""
     import asyncio
 
-    from omnipoly.runtime import logging
+    from omnipoly.runtime import config, logging
     from omnipoly.runtime.errors import ConfigError
+    from omnipolyd import roles
     from omnipolyd.up.preparing import migrate as run
 
+    roles.learn_variables()
+    config.refuse_unknown()
     if not database_url:
         raise ConfigError(
             "OMNIPOLY_DATABASE_URL is not set; give --database-url postgresql://user:password@host:port/name"

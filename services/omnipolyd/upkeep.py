@@ -11,11 +11,11 @@ from pathlib import Path
 
 import typer
 
-from omnipoly.runtime import logging, migrations
+from omnipoly.runtime import config, logging, migrations
 from omnipoly.runtime.database import FAULTS, Database
 from omnipoly.runtime.errors import ConfigError, StartError
 
-from .roles import ROLES
+from .roles import ROLES, learn_variables
 from .table.upkeep import archive as archiving
 from .table.upkeep import erase as erasing
 
@@ -72,6 +72,8 @@ def _run(work: Coroutine[None, None, int]) -> int:
 
 @asynccontextmanager
 async def _database(url: str) -> AsyncIterator[Database]:
+    learn_variables()
+    config.refuse_unknown()
     if not url:
         raise ConfigError(
             "OMNIPOLY_DATABASE_URL is not set; give --database-url postgresql://user:password@host:port/name"

@@ -76,6 +76,7 @@ async def test_a_variable_that_nobody_reads(data_folder: Path) -> None:
     sentence = "OMNIPOLY_TABEL_ADDR is not a setting of Omnipoly: did you mean OMNIPOLY_TABLE_ADDR?"
     one_line(await call("up", *where, OMNIPOLY_TABEL_ADDR="x:1"), sentence)
     one_line(await call("serve", "clock", OMNIPOLY_TABEL_ADDR="x:1"), sentence)
+    one_line(await call("migrate", OMNIPOLY_TABEL_ADDR="x:1"), sentence)
     assert (await call("check", OMNIPOLY_TABEL_ADDR="x:1")).code == 1
     assert listing(data_folder) == []
 
@@ -108,7 +109,7 @@ async def test_commands_that_do_not_exist() -> None:
     assert (await call("up", "--port", "70000")).code == 2
 
 
-@pytest.mark.parametrize("command", [(), ("up",), ("serve",), ("migrate",), ("check",)])
+@pytest.mark.parametrize("command", [(), ("up",), ("serve",), ("migrate",), ("check",), ("archive",), ("erase",)])
 async def test_everything_has_help(command: tuple[str, ...]) -> None:
     ended = await call(*command, "--help")
     assert ended.code == 0

@@ -138,18 +138,23 @@ def known_variables() -> frozenset[str]:
     return frozenset(_known)
 
 
-def read_settings(cls: type[Settings]) -> Settings:
-    """The settings of one service, from the environment.
-
-    Raises `ConfigError`, one line, for the first wrong value and for a variable with our prefix that nobody reads.
-    Tests and `omnipolyd up` may also make a settings object with arguments; those stand before the environment.
-    """
+def refuse_unknown() -> None:
+    """Raises `ConfigError`, one line with the nearest name, for a variable with our prefix that nobody reads."""
     for name in sorted(os.environ):
         if name.upper().startswith(PREFIX) and name.upper() not in _known:
             fields = [known.removeprefix(PREFIX) for known in sorted(_known)]
             near = difflib.get_close_matches(name.upper().removeprefix(PREFIX), fields, n=1)
             remedy = f"did you mean {PREFIX}{near[0]}?" if near else "remove it"
             raise ConfigError(f"{name} is not a setting of Omnipoly: {remedy}")
+
+
+def read_settings(cls: type[Settings]) -> Settings:
+    """The settings of one service, from the environment.
+
+    Raises `ConfigError`, one line, for the first wrong value and for a variable with our prefix that nobody reads.
+    Tests and `omnipolyd up` may also make a settings object with arguments; those stand before the environment.
+    """
+    refuse_unknown()
     try:
         return cls()
     except ValidationError as error:
