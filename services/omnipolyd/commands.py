@@ -88,7 +88,7 @@ def up(
             min=0,
             max=65535,
             metavar="N",
-            help="Serve the web page to watch and play at this port, 0: any free one; guests may then watch all tables.",
+            help="Serve the page to watch and play at this port, 0: any free one; guests may then watch all tables.",
         ),
     ] = None,
     metrics_port_base: Annotated[
@@ -208,6 +208,31 @@ def erase(
     from omnipolyd import upkeep
 
     _exit(upkeep.erase(database_url, person))
+
+
+@app.command()
+def token(
+    role: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ROLE", help="bots, admin, moderator, read_only; may be given several times."),
+    ] = None,
+    person: Annotated[
+        str, typer.Option(metavar="PERSON", help="Whose it is: an id of 1 to 64 characters.")
+    ] = "service:operator",
+    name: Annotated[str, typer.Option(help="The name at tables.")] = "Operator",
+    minutes: Annotated[int, typer.Option(min=1, max=1440, help="How long it lives.")] = 15,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The key that signs sessions, of `up`: DIR/session.key. OMNIPOLY_SESSION_KEY otherwise.",
+        ),
+    ] = None,
+) -> None:
+    """Print an access token signed with the sessions' key: for operators, services of one's own and scenarios."""
+    from omnipolyd import passes
+
+    typer.echo(passes.token(key_file, person, name, role or [], minutes))
 
 
 @app.command()

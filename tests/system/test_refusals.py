@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
+import jwt
 import pytest
 
 from tests.system.stack import Ended, Stack, call, environment, listing
@@ -101,6 +102,22 @@ async def test_an_edition_that_is_wrong(data_folder: Path) -> None:
     checked = await call("check", "--editions", str(data_folder))
     assert checked.code == 1
     assert "mine.toml" in checked.output
+
+
+async def test_a_token_needs_a_key_and_roles_that_exist(data_folder: Path) -> None:
+    one_line(await call("token"), "--key-file", "OMNIPOLY_SESSION_KEY")
+    one_line(await call("token", "--key-file", str(data_folder / "none")), "cannot be read")
+    key = {"OMNIPOLY_SESSION_KEY": "k" * 40}
+    one_line(await call("token", "--role", "king", **key), "king", "admin, moderator, read_only, bots")
+    one_line(await call("token", OMNIPOLY_SESSION_KEY="short"), "at least")
+    file = data_folder / "key"
+    file.write_text("k" * 40 + "\n")
+    for ended in (
+        await call("token", "--role", "bots", **key),
+        await call("token", "--role", "bots", "--key-file", str(file)),
+    ):
+        claims = jwt.decode(ended.output.strip(), "k" * 40, ["HS256"], audience="omnipoly")
+        assert (ended.code, claims["sub"], claims["roles"]) == (0, "service:operator", ["bots"])
 
 
 async def test_commands_that_do_not_exist() -> None:

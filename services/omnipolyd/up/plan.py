@@ -63,8 +63,8 @@ def plan(options: Options, ports: Ports, *, session_key_file: Path, environment:
         shared["OMNIPOLY_EDITIONS"] = str(options.editions.resolve())
     if options.dev:
         shared["OMNIPOLY_DEV"] = "true"
-    if options.page_port is not None:
-        shared.setdefault("OMNIPOLY_GUESTS_WATCH", "true")  # the page's visitors are guests
+    if options.dev or options.page_port is not None:
+        shared.setdefault("OMNIPOLY_GUESTS_WATCH", "true")  # the page's visitors and viewers in scenarios are guests
     shared["OMNIPOLY_PLAINTEXT"] = ",".join(_plain(options, environment))
     if not environment.get("OMNIPOLY_SESSION_KEY") and not environment.get("OMNIPOLY_SESSION_KEY_FILE"):
         shared["OMNIPOLY_SESSION_KEY_FILE"] = str(session_key_file)
