@@ -17,6 +17,7 @@ BIN   := .venv/bin
 VENV  := .venv/.made-from-lock
 BUF   := .node/.made-from-lock
 NODE  := tests/clients/node/node_modules/.made-from-lock
+KUBE  := .venv/kubectl
 
 edition = $(if $(EDITION),--edition $(EDITION))
 players = $(if $(PLAYERS),--players $(PLAYERS))
@@ -40,7 +41,7 @@ run: $(VENV) ## Run every service on this machine, and a web page to watch and p
 # One process: the tests of the services share one Postgres and one NATS, which a session starts; workers of
 # pytest-xdist would each start their own and, on two cores, cost more than they bring. `make test TESTS="-n 2 tests/rules"`
 # is there for the pure ones.
-test: $(VENV) $(NODE) ## Run the tests (TESTS: paths and pytest options)
+test: $(VENV) $(NODE) $(KUBE) ## Run the tests (TESTS: paths and pytest options)
 	@$(BIN)/pytest $(TESTS)
 
 hostile: $(VENV) ## Throw HOSTILE_MESSAGES odd messages at each public RPC, then measure what attacks cost the others
@@ -67,7 +68,7 @@ vendor: $(BUF) ## Bundle the library that the web page speaks gRPC-Web with
 	@.ci/vendor
 
 reference: $(VENV) ## Write what is made from the code: references of metrics and configuration, dashboards
-	@$(BIN)/python .ci/reference.py && $(BIN)/python .ci/dashboards.py
+	@$(BIN)/python .ci/reference.py && $(BIN)/python .ci/dashboards.py && $(BIN)/python .ci/kubernetes.py
 
 simulate: $(VENV) ## Play GAMES games of bots on the engine alone (GAMES, EDITION, PLAYERS)
 	@$(BIN)/omnipoly simulate --games $(GAMES) $(edition) $(players)
@@ -104,6 +105,9 @@ clean: ## Remove .venv, .node, build and caches; game data in .omnipoly stays
 $(VENV): .ci/requirements.lock pyproject.toml
 	@.ci/setup "$(PYTHON)"
 	@touch $@
+
+$(KUBE): .ci/kubectl | $(VENV)
+	@$(BIN)/python .ci/kubectl $@
 
 $(BUF): .ci/node/package-lock.json
 	@command -v npm >/dev/null || { echo "make: buf, which checks the contracts, needs npm (Debian: apt-get install npm)" >&2; exit 1; }
