@@ -21,7 +21,8 @@ replaced one by one, and back again if need be. Each revision therefore leaves t
 that one writes still fits, what it reads is still there. What is not used any more is dropped a revision later.
 
 All revisions that are missing run in one transaction under a lock, so that two `omnipolyd migrate` at once do no harm
-and a failed one leaves nothing behind. The version stands in a table named after the package. To a database that has
+and a failed one leaves nothing behind. A file `grants.sql` beside `versions` gives roles their rights to what is there
+at the newest revision. The version stands in a table named after the package. To a database that has
 nothing yet the same SQL is given without alembic, whose import alone takes longer than the rest of the first start.
 """
 
@@ -29,6 +30,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import re
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +50,8 @@ log = logging.get(__name__)
 LOCK = 0x6F6D6E69  # "omni"
 
 EXISTS = "SELECT to_regclass($1) IS NOT NULL"
+ROLES_EXIST = "SELECT count(*) FROM pg_roles WHERE rolname = ANY ($1::text[])"
+GRANTED = re.compile(r"^\s*(?:GRANT [^;]*?\s|)TO ([a-z_, ]+);$", re.MULTILINE)
 VERSION_TABLE = (
     'CREATE TABLE "{table}" (version_num VARCHAR(32) NOT NULL, CONSTRAINT "{table}_pkc" PRIMARY KEY (version_num))'
 )
@@ -86,15 +90,37 @@ async def migrate(url: str, package: str, target: str = "head") -> list[str]:
     before = await version(url, package)
     _refuse_newer(before, known, package)
     if before == known[-1] or _is_next(before, known):
+        if before == known[-1]:
+            await _grant(url, package)
         return []
     if not before and target == "head" and await _create(url, package):
         after = known[-1]
     else:
         await asyncio.to_thread(_upgrade, url, package, target)
         after = await version(url, package)
+    if after == known[-1]:
+        await _grant(url, package)
     ran = [number for number in known if before < number <= after]
     log.info("schema_migrated", package=package, before=before or "empty", after=after, ran=ran)
     return ran
+
+
+async def _grant(url: str, package: str) -> None:
+    """Gives the roles that a package's ``grants.sql`` names their rights, in one step, where they all exist."""
+    file = _versions(package).parent / "grants.sql"
+    if not file.exists():
+        return
+    text = file.read_text("utf-8")
+    roles = sorted({role for line in GRANTED.findall(text) for role in line.split(", ")})
+    connection = await _connect(url)
+    try:
+        async with connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+            if await connection.fetchval(ROLES_EXIST, roles) == len(roles):
+                await connection.execute(text)
+                log.info("rights_given", package=package, roles=roles)
+    finally:
+        await connection.close()
 
 
 async def _create(url: str, package: str) -> bool:
