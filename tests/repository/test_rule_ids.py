@@ -65,3 +65,13 @@ def test_every_known_fault_of_the_wire_is_named_with_its_tests() -> None:
     for where in (test for tests in shown.values() for test in tests):
         file, _, name = where.partition("::")
         assert re.search(rf"^(async )?def {name}\(", (ROOT / "tests" / file).read_text("utf-8"), re.MULTILINE), where
+
+
+def test_every_known_fault_of_wire_clock_or_store_is_named_by_a_test_of_the_services() -> None:
+    """What the rules keep is not enough where two things happen at once, or on the way."""
+    rows = re.findall(r"^\| (\d+) \| (\w+) \|", FAULTS.read_text("utf-8"), re.MULTILINE)
+    wanted = {int(number) for number, kind in rows if kind in {"concurrency", "protocol", "scale"}}
+    wanted |= SERVICES_FAULTS.keys()
+    texts = [file.read_text("utf-8") for file in (ROOT / "tests/services").rglob("test_*.py")]
+    named = {int(number) for text in texts for number in re.findall(r"\bRow (\d+)\b", text)}
+    assert wanted <= named
