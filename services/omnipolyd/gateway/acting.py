@@ -58,7 +58,7 @@ class _Acting:
             command_id=request.command_id,
             prompt_id=request.prompt_id,
             if_version=request.if_version,
-            traceparent=tracing.current_traceparent(),
+            traceparent=tracing.current_traceparent() or caller.traceparent,
         )
         if self._has_pin:
             checks.pin(request.pin)

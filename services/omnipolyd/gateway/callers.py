@@ -16,10 +16,12 @@ _IDENTITY = 2
 class Caller:
     """Somebody with a session."""
 
-    __slots__ = ("act_field", "bots", "claims", "guest", "identity", "name", "person")
+    __slots__ = ("act_field", "bots", "claims", "guest", "identity", "name", "person", "traceparent")
 
     def __init__(self, claims: Claims) -> None:
         self.claims = claims
+        self.traceparent = ""
+        """The trace that the call they came with belongs to; "": none."""
         self.person = claims.person
         self.name = claims.name
         self.guest = claims.guest

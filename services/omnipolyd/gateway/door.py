@@ -123,12 +123,20 @@ class Door:
         """Who calls. Raises ``Failure`` UNAUTHENTICATED, PERMISSION_DENIED for who is banned."""
         if not self._revocations.known:
             await self._revocations.wait_known()
+        caller, traceparent = None, ""
         for key, value in context.invocation_metadata() or ():
-            if key == "authorization" and isinstance(value, str):
+            if not isinstance(value, str):
+                continue
+            if key == "authorization" and caller is None:
                 scheme, _, token = value.partition(" ")
                 if scheme.lower() == "bearer":
-                    return self.known(token.strip())
-        raise tokens.sign_in_required()
+                    caller = self.known(token.strip())
+            elif key == "traceparent":
+                traceparent = checks.traceparent(value)
+        if caller is None:
+            raise tokens.sign_in_required()
+        caller.traceparent = traceparent
+        return caller
 
     def known(self, token: str) -> Caller:
         """Whose access token that is. Raises ``Failure`` for one that does not hold, or was revoked."""

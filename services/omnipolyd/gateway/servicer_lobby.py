@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from omnipoly.runtime import page_tokens
+from omnipoly.runtime import page_tokens, tracing
 from omnipoly.wire import editions, views
 from omnipoly.wire.gen.gateway.v1 import lobby_pb2 as pb
 from omnipoly.wire.gen.table.v1 import table_pb2
@@ -81,6 +81,7 @@ class LobbyServicer:
             pin=request.pin,
             unseated=request.unseated,
             dev=request.dev,
+            traceparent=tracing.current_traceparent() or caller.traceparent,
         )
         if request.HasField("options"):
             body.options.CopyFrom(request.options)
