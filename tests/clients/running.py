@@ -40,7 +40,7 @@ def python_stubs(stubs: Path, *arguments: str) -> tuple[list[str], dict[str, str
 def node(*arguments: str) -> tuple[list[str], dict[str, str]]:
     """Command and environment of the client in Node."""
     found = shutil.which("node")
-    assert found, "The client in Node needs Node 20 or newer (Debian: apt-get install nodejs npm)."
+    assert found, "The client in Node needs Node 18 or newer (Debian: apt-get install nodejs npm)."
     assert (HERE / "node/node_modules").is_dir(), "The client in Node needs its packages: make test installs them."
     return [found, str(HERE / "node/client.mjs"), *arguments], {"OMNIPOLY_PROTOS": f"{PROTOS}{os.pathsep}{STATUS}"}
 

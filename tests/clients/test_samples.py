@@ -66,7 +66,7 @@ async def test_every_piece_runs(platform: Stack, stubs: Path, tmp_path: Path) ->
 
     python = [sys.executable, str(HERE / "awaiting.py")]
     node = shutil.which("node")
-    assert node, "The pieces in JavaScript need Node 20 or newer (Debian: apt-get install nodejs npm)."
+    assert node, "The pieces in JavaScript need Node 18 or newer (Debian: apt-get install nodejs npm)."
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     async with asyncio.TaskGroup() as group:
         tasks = []
