@@ -60,6 +60,7 @@ def wrongs(report: conformance.Report) -> list[str]:
     return [f"{finding.trial}: {finding.sentence}" for finding in report.findings if not finding.right]
 
 
+@pytest.mark.needs("node")
 async def test_our_own_clients_pass(game: Game, stubs: Path) -> None:
     library = [sys.executable, str(HERE / "twenty.py"), "{address}", "{table}"]
     clients = (running.python_stubs(stubs, "{address}"), running.node("{address}", "{table}"), (library, {}))

@@ -43,6 +43,7 @@ def test_messages_are_what_they_say(one: Sample) -> None:
     assert message.ByteSize()
 
 
+@pytest.mark.needs("node")
 async def test_every_piece_runs(platform: Stack, stubs: Path, tmp_path: Path) -> None:
     address = platform.gateway.address
     few = asyncio.Semaphore(3)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from omnipoly.client import Client
 from omnipoly.rules.state import Phase
 from omnipolyd.gateway.tokens import issue
@@ -37,5 +39,6 @@ async def test_python_with_stubs_alone(platform: Stack, stubs: Path) -> None:
     await played(platform, *running.python_stubs(stubs, "{}"))
 
 
+@pytest.mark.needs("node")
 async def test_node(platform: Stack) -> None:
     await played(platform, *running.node("{}"))

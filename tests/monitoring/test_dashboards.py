@@ -51,6 +51,7 @@ def test_there_is_one_of_each() -> None:
         assert len(ids) == len(set(ids))
 
 
+@pytest.mark.needs("promtool")
 def test_prometheus_reads_every_query(tmp_path: Path) -> None:
     rules = [{"record": f"query:{index}", "expr": plain(query["expr"])} for index, (*_, query) in enumerate(QUERIES)]
     path = tmp_path / "queries.yaml"

@@ -25,6 +25,7 @@ def test_metrics_are_named_as_is_usual() -> None:
             assert metric.name.endswith(("_seconds", "_size", "_items")), metric.name
 
 
+@pytest.mark.needs("promtool")
 def test_prometheus_has_nothing_to_say_against_them() -> None:
     reference.module().metrics()
     assert promtool("check", "metrics", given=prometheus_client.generate_latest().decode()) == ""

@@ -161,10 +161,12 @@ def scenario(series: Series, fires: list[str]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.needs("promtool")
 def test_promtool_reads_the_rules() -> None:
     assert f"{len(ALL)} rules found" in promtool("check", "rules", str(RULES))
 
 
+@pytest.mark.needs("promtool")
 def test_each_alert_fires_when_it_should_and_no_other_with_it(tmp_path: Path) -> None:
     assert BROKEN.keys() == ALERTS.keys()
     tests = [scenario(healthy(), [])]
@@ -174,6 +176,7 @@ def test_each_alert_fires_when_it_should_and_no_other_with_it(tmp_path: Path) ->
     promtool("test", "rules", str(path))
 
 
+@pytest.mark.needs("promtool")
 def test_what_is_recorded_says_what_it_should(tmp_path: Path) -> None:
     expected = {
         "omnipoly:commits:rate5m": 100 / STEP_S,

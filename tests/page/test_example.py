@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from omnipoly.client import Client
 from tests.page.browsing import browser
 from tests.services.bots.stack import Stack
+
+pytestmark = pytest.mark.needs("chromium")
 
 
 async def test_a_whole_game_is_watched(platform: Stack, example: str) -> None:

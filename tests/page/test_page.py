@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+import pytest
 from playwright.async_api import Page, expect
 from playwright.async_api import TimeoutError as TooLate
 
@@ -11,6 +12,8 @@ from omnipoly.client import Client
 from omnipoly.editions import loader
 from tests.page.browsing import browser
 from tests.services.bots.stack import Stack
+
+pytestmark = pytest.mark.needs("chromium")
 
 WITHIN_MS = 60_000
 """It only guards against hanging."""
