@@ -75,7 +75,11 @@ class Child:
             sys.executable,
             "-m",
             "tests.services.table.replicas",
-            env={"PATH": os.environ["PATH"], **{f"OMNIPOLY_{name.upper()}": str(on) for name, on in settings.items()}},
+            env={
+                "PATH": os.environ["PATH"],
+                "OMNIPOLY_PLAINTEXT": "all",
+                **{f"OMNIPOLY_{name.upper()}": str(on) for name, on in settings.items()},
+            },
             stderr=asyncio.subprocess.PIPE,
         )
         assert process.stderr is not None

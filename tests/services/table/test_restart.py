@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -15,9 +16,11 @@ from omnipoly.rules.ring import Game
 from omnipoly.rules.state import Phase, State
 from omnipoly.runtime.failures import Failure
 from omnipoly.runtime.link import LinkLost
-from omnipoly.wire import commits
+from omnipoly.runtime.standstill import LEAST_S
+from omnipoly.wire import actions, commits
+from omnipoly.wire.gen.table.v1 import table_pb2 as pb
 from tests.services.conftest import MakeDatabase
-from tests.services.table.calling import Caller, replay, unique_id
+from tests.services.table.calling import Caller, identity, replay, unique_id
 from tests.services.table.conftest import Serve
 from tests.services.table.past import begun, now_ms
 from tests.services.table.playing import Picture, play
@@ -176,3 +179,28 @@ async def test_it_does_not_start_on_another_schema(make_database: MakeDatabase, 
     with pytest.raises(Exception, match="migrate"):
         async with serving(await make_database(), nats_url):
             pytest.fail("it started")
+
+
+async def test_what_came_while_it_stood_still(children: Children, game: Game) -> None:
+    """A process that is stopped finds a command in its socket whose caller has long given up: it is not played."""
+    child = await children()
+    caller = child.caller
+    table = await caller.started(game, bots=1)
+    request = pb.ActRequest(
+        table=table, identity=identity(ANN), command_id="given-up", action=actions.to_proto(act.Roll())
+    )
+    child.process.send_signal(signal.SIGSTOP)
+    stopped = time.monotonic()
+    try:
+        with pytest.raises(Failure) as caught:
+            await caller.link.call("/omnipoly.table.v1.TableService/Act", request.SerializeToString(), 1.0)
+        assert caught.value.reason == "unavailable"
+        await eventually(lambda: time.monotonic() > stopped + LEAST_S + 0.5)
+    finally:
+        child.process.send_signal(signal.SIGCONT)
+    # what comes after it is played, and the same again is a new command
+    await caller.view(table)
+    assert len(await caller.log(table)) == 3
+    answer = await caller.act(table, ANN, act.Roll(), command_id="given-up")
+    assert not answer.duplicate
+    assert answer.version == 4
