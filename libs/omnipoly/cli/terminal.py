@@ -54,10 +54,10 @@ async def play(asked: Asked) -> None:
                 await _sit(session, asked)
             replica = await connection.follow(table, pin=asked.pin)
             if connecting.drawn(plain=asked.plain):
-                from .drawn.app import TableApp
+                from .drawn.app import TableApp, shown
 
                 app = TableApp(replica, feed, language=asked.language, person=session.person, play=connection)
-                showing.last(out, await app.run_async(), replica.state, asked.language)
+                showing.last(out, await shown(app), replica.state, asked.language)
                 return
             terminal = Terminal(out, session, connection, replica, asked.language)
             terminal.say("at_table", table=table)

@@ -34,10 +34,10 @@ async def _watch(table: str, gateway: str, token: str, pin: str, name: str, lang
             feed = aiter(watch)
             replica = await watch.replica()
             if connecting.drawn(plain=plain):
-                from .drawn.app import TableApp
+                from .drawn.app import TableApp, shown
 
                 app = TableApp(replica, feed, language=language)
-                showing.last(out, await app.run_async(), replica.state, language)
+                showing.last(out, await shown(app), replica.state, language)
                 return
             out.print(showing.position(replica.state, language))
             if showing.over(replica.state):

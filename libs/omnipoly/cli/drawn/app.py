@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, ClassVar
 
+import typer
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,6 +19,7 @@ from omnipoly.client import Refused
 from omnipoly.client.happenings import Gone, Happened, Said
 from omnipoly.client.teller import Teller
 from omnipoly.rules import actions as act
+from omnipoly.rules.ending import net_worth
 from omnipoly.rules.events import BidMade
 from omnipoly.rules.state import Out, Phase
 
@@ -37,6 +39,15 @@ NOTICE_S = 6.0
 SEATS_COLUMNS = 30
 LOWER_LINES = 8
 """What the record and the choices keep, however large the ring."""
+
+
+class Typed(Input):
+    """The line one types in: empty again at once, so that whoever types fast sends nothing twice."""
+
+    async def action_submit(self) -> None:
+        """Hands the line on."""
+        value, self.value = self.value, ""
+        self.post_message(self.Submitted(self, value))
 
 
 class TableApp(App[str]):
@@ -115,7 +126,7 @@ class TableApp(App[str]):
                 choices.can_focus = False
                 yield choices
         yield Static(id="hint")
-        yield Input(id="typed", placeholder=self._say.phrase("drawn.type"), compact=True)
+        yield Typed(id="typed", placeholder=self._say.phrase("drawn.type"), compact=True)
 
     def on_mount(self) -> None:
         """Begins to listen and to draw."""
@@ -214,7 +225,7 @@ class TableApp(App[str]):
         if s.phase is Phase.AUCTION or (s.lot >= 0 and self._picked < 0):
             left_s = (s.auction_deadline_ms - self._replica.now_ms()) / 1000 if s.auction_deadline_ms else None
             return board.auction(s, self._teller, self._say, left_s)
-        if self._picked >= 0:
+        if self._picked >= 0 and s.owner:
             return board.card(s, self._picked, self._teller, self._say)
         return board.standing(s, self._teller, self._say)
 
@@ -226,7 +237,7 @@ class TableApp(App[str]):
         if s.places:
             wanted = (-1, len(s.places), None)
             heading, found = say.phrase("drawn.over"), self._places()
-        elif seat < 0 or s.out[seat] != Out.IN:
+        elif seat < 0 or (s.phase is not Phase.LOBBY and s.out[seat] != Out.IN):
             wanted, heading, found = (-2, 0, None), say.phrase("drawn.watching"), []
         elif s.phase is Phase.LOBBY:
             heading = say.phrase("seated", names=", ".join(s.name))
@@ -250,13 +261,18 @@ class TableApp(App[str]):
         self._listed, self._choices = wanted, found
         choices = self.query_one("#choices", OptionList)
         choices.clear_options()
-        choices.add_options([Option(f"{number:>2} {choice.label}") for number, choice in enumerate(found, 1)])
+        labels = [f"{number:>2} {choice.label}" for number, choice in enumerate(found, 1)]
+        choices.add_options([Option(label) for label in (labels if not s.places else [one.label for one in found])])
         choices.highlighted = 0 if found else None
 
     def _places(self) -> list[choosing.Choice]:
         s = self._replica.state
         ranked = sorted(range(len(s.places)), key=lambda seat: s.places[seat])
-        return [choosing.Choice(f"{colours.letter(seat)} {s.name[seat]}", None) for seat in ranked]
+        worth = [self._teller.money(net_worth(s, seat)) if s.out[seat] == Out.IN else "" for seat in ranked]
+        return [
+            choosing.Choice(f" {s.places[seat]} {colours.letter(seat)} {s.name[seat]} {amount}", None)
+            for seat, amount in zip(ranked, worth, strict=True)
+        ]
 
     def _tell(self, text: str) -> None:
         self._notice = (text, time.monotonic() + NOTICE_S)
@@ -304,14 +320,12 @@ class TableApp(App[str]):
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
         """Does what was typed, or takes the choice that is highlighted."""
-        text = event.value.strip()
-        event.input.value = ""
         try:
-            await self._typed(text)
+            await self._do(event.value.strip())
         except (Refused, choosing.Unclear) as error:
             self._tell(error.sentence if isinstance(error, Refused) else f"{error}.")
 
-    async def _typed(self, text: str) -> None:
+    async def _do(self, text: str) -> None:
         """Raises ``Refused`` and ``Unclear``."""
         s, play = self._replica.state, self._play
         word, _, rest = text.partition(" ")
@@ -353,3 +367,11 @@ class TableApp(App[str]):
         if kept is not None and still is not None and still[0].prompt == kept[0].prompt:
             await self._ask_again()
         self._dirty = True
+
+
+async def shown(app: TableApp) -> str:
+    """Shows it until it is left; its last sentence. Raises ``typer.Exit`` when it failed, which it has told then."""
+    sentence = await app.run_async()
+    if app.return_code:
+        raise typer.Exit(app.return_code)
+    return sentence or ""

@@ -30,10 +30,13 @@ def draw(s: State, me: int, width: int, teller: Teller, say: Wording, left_s: Ca
 
 
 def _player(s: State, seat: int, me: int, width: int, teller: Teller, say: Wording, left_s: float | None) -> list[Text]:
+    if s.phases[0] is Phase.LOBBY:
+        line = Text(" ").append(colours.letter(seat), f"bold black on {colours.of_seat(seat)}")
+        return [line.append(f" {s.name[seat]}", "bold" if seat == me else ""), Text()]
     playing = s.out[seat] == Out.IN
     line = Text("»" if seat == s.turn and s.phase is not Phase.OVER else " ", "bold yellow")
     line.append(colours.letter(seat), f"bold black on {colours.of_seat(seat)}")
-    cash = teller.money(s.cash[seat]) if playing and s.phases[0] is not Phase.LOBBY else ""
+    cash = teller.money(s.cash[seat]) if playing else ""
     room = max(1, width - 4 - cell_len(cash))
     line.append(" " + set_cell_size(s.name[seat], room), "bold" if seat == me else "" if playing else "strike dim")
     line.append(" " + cash, "bold")
