@@ -204,12 +204,8 @@ async def test_of_somebody_unknown_there_is_nothing_to_erase(replica: Replica) -
 async def test_as_commands(replica: Replica, log_url: str, tmp_path: Path) -> None:
     table = await played(replica, "Zebulon", "Bob")
     where_to = {"OMNIPOLY_DATABASE_URL": log_url}
-    erased, nowhere = await asyncio.gather(
-        call("erase", "guest:Bob", **where_to), call("archive", str(tmp_path), "--older-than-days", "9")
-    )
+    erased = await call("erase", "guest:Bob", **where_to)
     assert (erased.code, erased.output) == (0, "erased at 1 tables, 1 commits written anew\n")
-    assert nowhere.code == 1
-    assert "OMNIPOLY_DATABASE_URL is not set" in nowhere.errors
     archived = await call("archive", str(tmp_path), "--older-than-days", "0", **where_to)
     assert archived.code == 0
     assert archived.output.startswith("1 games, ")
