@@ -12,6 +12,14 @@ PYTHON  =
 # A base image (empty: the Dockerfile's), and what the image is called (empty: omnipoly and its version).
 BASE    =
 IMAGE   =
+# Of make load, beside SECONDS; empty: few, at a stack of its own. GATEWAY: host:port, several apart by spaces.
+TABLES  =
+CLIENTS =
+RATE    =
+THINK   =
+SEATS   =
+GATEWAY =
+SESSION_KEY_FILE =
 
 BIN   := .venv/bin
 VENV  := .venv/.made-from-lock
@@ -24,7 +32,7 @@ players = $(if $(PLAYERS),--players $(PLAYERS))
 port    = $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test hostile lint types protos vendor reference simulate bench profile chaos golden image compose-up test-containers lock clean
+.PHONY: help setup demo run test hostile lint types protos vendor reference simulate bench profile chaos golden load image compose-up test-containers lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -85,6 +93,12 @@ chaos: $(VENV) ## Kill, stop and cut everything while 50 tables are played, then
 
 golden: $(VENV) ## Write the golden playthroughs of tests/golden anew, where what is played has changed on purpose
 	@$(BIN)/python -m tests.golden.write
+
+load: $(VENV) ## Players and watchers at GATEWAY or a stack of its own (TABLES, CLIENTS, SECONDS, RATE, THINK); report in build/load
+	@$(BIN)/python -m tests.load.crowd $(if $(TABLES),--tables $(TABLES)) $(if $(CLIENTS),--clients $(CLIENTS)) \
+	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) $(if $(THINK),--think $(THINK)) \
+	  $(if $(SEATS),--seats $(SEATS)) $(foreach one,$(GATEWAY),--gateway $(one)) \
+	  $(if $(SESSION_KEY_FILE),--session-key-file $(SESSION_KEY_FILE))
 
 image: $(VENV) ## Build the image of all services (BASE, IMAGE; deploy/image/local-base.sh makes a base offline)
 	@deploy/image/build "$(BASE)" "$(IMAGE)"
