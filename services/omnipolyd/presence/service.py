@@ -42,6 +42,8 @@ class PresenceService(app.Service):
         self._wake = asyncio.Event()
         self._to_save = asyncio.Event()
         self._reported = asyncio.Event()
+        self._missed_since_ms = 0
+        """Since when whoever no gateway tells of has been missed, after a start from nothing."""
 
     async def start(self, running: app.App) -> None:
         """Begins to read what other replicas and gateways have left in NATS."""
@@ -126,7 +128,7 @@ class PresenceService(app.Service):
         self._wake.set()
 
     def _gone(self, table: str, person: str) -> None:
-        self.telling.want(table, person, BROKEN, self.clock.now_ms())
+        self.telling.want(table, person, BROKEN, self.clock.now_ms(), self._missed_since_ms)
         self._wake.set()
 
     def _mine_now(self, was_mine: Callable[[str], bool]) -> None:
@@ -172,6 +174,7 @@ class PresenceService(app.Service):
     async def _look_for_ghosts(self) -> None:
         """Once, after a start from nothing, when gateways have had their time."""
         await self._reported.wait()
+        self._missed_since_ms = self.clock.now_ms()
         await self.clock.wait(asyncio.Event(), self.clock.now_ms() + 2 * self.sharing.lease_ms)
         if self.sharing.began_empty:
             await self._ghosts.look()

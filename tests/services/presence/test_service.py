@@ -462,6 +462,10 @@ async def test_whom_tables_still_count_as_connected_is_gone_unless_reported(
         await eventually(lambda: _gone(tables, table, 2))
         await eventually(lambda: _gone(tables, table, 1))
         assert (await seats(tables, table))[0] == HERE
+        # The table is told since when they have been missed, so that it can take off what did not count of that.
+        (told,) = service.service.telling._tables.values()
+        since_ms = service.service.telling.since_ms(told, CID)
+        assert 0 < since_ms <= clock.now_ms() - 600_000
 
 
 async def test_after_a_restart_beside_living_leases_nobody_is_looked_for(
