@@ -18,7 +18,7 @@ NAMES = {
     "due": "from when a command was due to its answer",
     "shown": "from sending a command to its commit at a watcher",
 }
-WIDTH, HEIGHT, LEFT, BOTTOM = 720, 220, 60, 30
+WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 820, 220, 60, 90, 30
 
 
 def document(ran: Ran) -> dict[str, Any]:
@@ -123,17 +123,17 @@ def page(ran: Ran) -> str:
         ]
     parts.append(
         _plot(
-            "The generator: share of a core, and how late it was (p99 so far, in units of what is too much)",
+            "The generator itself; 1 is too much",
             "s",
             [
-                ("core", at, [second.core / figures.FULL for second in ran.seconds]),
-                ("late", at, [second.late_ms / figures.LATE_MS for second in ran.seconds]),
+                ("of a core", at, [second.core / figures.FULL for second in ran.seconds]),
+                ("late, p99", at, [second.late_ms / figures.LATE_MS for second in ran.seconds]),
             ],
         )
     )
     return (
         "<!doctype html><meta charset=utf-8><title>Omnipoly: load</title>"
-        "<style>body{font:14px sans-serif;margin:2em;color:#222}pre{background:#f4f4f4;padding:1em;overflow:auto}"
+        "<style>body{font:14px sans-serif;margin:2em;color:#222}pre{background:#f4f4f4;padding:1em;white-space:pre-wrap}"
         "svg{display:block;margin:1em 0}text{font:11px sans-serif;fill:#444}.t{font-weight:bold;font-size:13px}</style>"
         "<h1>Load</h1>" + "".join(parts)
     )
@@ -157,21 +157,23 @@ def _plot(title: str, along: str, lines: Sequence[Line], marks: Sequence[str] = 
     top = max((max(y) for _, _, y in lines), default=1.0) or 1.0
 
     def place(x: float, y: float) -> str:
-        across = LEFT + x / right * (WIDTH - LEFT - 10)
+        across = LEFT + x / right * (WIDTH - LEFT - RIGHT)
         return f"{across:.1f},{HEIGHT - BOTTOM - y / top * (HEIGHT - BOTTOM - 30):.1f}"
 
     drawn = [f'<text class=t x="{LEFT}" y="14">{html.escape(title)}</text>']
     for step in range(5):
         y = HEIGHT - BOTTOM - step / 4 * (HEIGHT - BOTTOM - 30)
-        drawn.append(f'<line x1="{LEFT}" x2="{WIDTH - 10}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+        drawn.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
         drawn.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{top * step / 4:.4g}</text>')
-        x = LEFT + step / 4 * (WIDTH - LEFT - 10)
+        x = LEFT + step / 4 * (WIDTH - LEFT - RIGHT)
         mark = marks[step] if marks else f"{right * step / 4:.4g}"
         drawn.append(f'<text x="{x:.1f}" y="{HEIGHT - 14}" text-anchor="middle">{mark}</text>')
-    drawn.append(f'<text x="{WIDTH - 10}" y="{HEIGHT - 2}" text-anchor="end">{html.escape(along)}</text>')
+    drawn.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 2}" text-anchor="end">{html.escape(along)}</text>')
     for number, (name, xs, ys) in enumerate(lines):
         points = " ".join(place(x, y) for x, y in zip(xs, ys, strict=True))
         colour = COLOURS[number]
         drawn.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        drawn.append(f'<text x="{WIDTH - 90}" y="{28 + 14 * number}" style="fill:{colour}">{html.escape(name)}</text>')
+        drawn.append(
+            f'<text x="{WIDTH - RIGHT + 10}" y="{40 + 14 * number}" style="fill:{colour}">{html.escape(name)}</text>'
+        )
     return f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}">{"".join(drawn)}</svg>'
