@@ -133,7 +133,8 @@ def page(ran: Ran) -> str:
     )
     return (
         "<!doctype html><meta charset=utf-8><title>Omnipoly: load</title>"
-        "<style>body{font:14px sans-serif;margin:2em;color:#222}pre{background:#f4f4f4;padding:1em;white-space:pre-wrap}"
+        "<style>body{font:14px sans-serif;margin:2em;color:#222}"
+        "pre{background:#f4f4f4;padding:1em;white-space:pre-wrap}"
         "svg{display:block;margin:1em 0}text{font:11px sans-serif;fill:#444}.t{font-weight:bold;font-size:13px}</style>"
         "<h1>Load</h1>" + "".join(parts)
     )
