@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -15,6 +16,7 @@ from omnipolyd.gateway.presence import Presence
 from omnipolyd.presence.config import PresenceSettings
 from omnipolyd.presence.service import PresenceService
 from tests.services.gateway.calling import Client, Stack, game, gateway
+from tests.services.proxy import Proxy
 from tests.services.waiting import eventually
 
 WHO = "/omnipoly.presence.v1.PresenceService/Who"
@@ -187,3 +189,27 @@ async def test_without_a_presence_service_nobody_is_told() -> None:
     await presence.report_changes()
     await presence.drain()
     assert not presence._here
+
+
+async def test_a_replica_that_stands_still_is_passed_over(running: Stack, nats_url: str, unique: str) -> None:
+    """Its connection stands, and nothing is answered on it: what is to be told is told to another one, in time."""
+    settings = {"port": 0, "nats_url": nats_url, "table_addr": running.table.address, "presence_bucket": unique}
+    still, other = (PresenceService(PresenceSettings(**settings)) for _ in range(2))
+    async with (
+        app.running(still) as still_app,
+        app.running(other) as other_app,
+        Proxy(f"tcp://{still_app.address}") as proxy,
+        gateway(running.table, nats_url, presence_addr=f"{proxy.address},{other_app.address}") as stack,
+        stack.client(f"guest:ann-{unique}") as ann,
+    ):
+        presence = stack.hub.presence
+        await eventually(lambda: len(presence._peers.members) == 2)
+        while presence._peers.order(presence._key)[0] != proxy.address:
+            presence._lease = secrets.token_hex(16)
+        table = await ann.create()
+        proxy.freeze()
+        stream = ann.play()
+        await stream.follow(table)
+        await stream.next("progress")
+        await eventually(lambda: other.picture.standing(table, f"guest:ann-{unique}"))
+        proxy.thaw()
