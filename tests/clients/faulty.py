@@ -1,6 +1,8 @@
 """The client on stubs alone with one fault planted: what `omnipoly conformance` must find.
 
-python faulty.py FAULT HOST:PORT [TABLE]
+python faulty.py FAULT=HOST:PORT/TABLE …
+
+Many at once, each against a peer of its own: starting a process costs more than playing.
 """
 
 from __future__ import annotations
@@ -195,6 +197,22 @@ FAULTS = {
     if isinstance(fault, type) and issubclass(fault, client.Player) and fault is not client.Player
 }
 
+
+async def play_one(fault: str, address: str, table: str) -> None:
+    """One faulty client to its end, whatever that is."""
+    player = FAULTS[fault](address)
+    try:
+        await player.sign_in()
+        await player.sit(table)
+        await player.play()
+    except (Exception, SystemExit) as end:  # noqa: BLE001 - some of them are meant to fall
+        print(f"{fault}: {end!r}")
+
+
+async def main(given: list[str]) -> None:
+    """All of them."""
+    await asyncio.gather(*(play_one(*part.replace("/", "=").split("=")) for part in given))
+
+
 if __name__ == "__main__":
-    client.Player = FAULTS[sys.argv[1]]  # type: ignore[misc]
-    asyncio.run(client.main(*sys.argv[2:]))
+    asyncio.run(main(sys.argv[1:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -71,18 +72,34 @@ async def test_our_own_clients_pass(game: Game, stubs: Path) -> None:
 
 
 async def test_every_planted_fault_is_found(game: Game, stubs: Path) -> None:
-    few = asyncio.Semaphore(6)
+    where: asyncio.Queue[str] = asyncio.Queue()
 
     async def found(fault: str, trial: str) -> set[str]:
-        command = [sys.executable, str(HERE / "faulty.py"), fault, "{address}", "{table}"]
         names = [trial] if trial in TRIALS else ["acts", "lost_command"]
-        async with few:
-            report = await examined(game, names, command, {"PYTHONPATH": str(stubs)}, patience_s=2)
+        report = await conformance.run(
+            game,
+            names,
+            (),
+            lambda finding: None,
+            address=lambda address, table: where.put_nowait(f"{fault}={address}/{table}"),
+            patience_s=2,
+            slow_s=0.5,
+        )
         assert not report.passed
         return {finding.trial for finding in report.findings if finding.right is False}
 
     async with asyncio.TaskGroup() as group:
         tasks = {fault: group.create_task(found(fault, trial)) for fault, trial in FAULTS.items()}
+        given = [await where.get() for _ in FAULTS]
+        clients = await asyncio.create_subprocess_exec(
+            sys.executable, str(HERE / "faulty.py"), *given, env={**os.environ, "PYTHONPATH": str(stubs)}
+        )
+        try:
+            await asyncio.wait(tasks.values())
+        finally:
+            if clients.returncode is None:  # some of them never end
+                clients.kill()
+            await clients.wait()
     assert {fault: FAULTS[fault] for fault, task in tasks.items() if FAULTS[fault] not in task.result()} == {}
     assert set(TRIALS) - set(FAULTS.values()) == {"missed", "lost_answer"}  # as `broken` and `lost_command`
 

@@ -1,4 +1,4 @@
-"""The distribution's core, without what servers need, is enough to play: the bot in twenty lines does."""
+"""The distribution's core does without what servers need. (That it is enough to play: test_whole_games.)"""
 
 from __future__ import annotations
 
@@ -10,16 +10,8 @@ import pytest
 from tests.clients import running
 from tests.clients.core import Blocked
 from tests.repository.tree import pyproject
-from tests.services.bots.stack import Stack
 
 HERE = Path(__file__).parent
-
-
-async def test_core_alone_plays_a_game(platform: Stack) -> None:
-    program = [sys.executable, str(HERE / "core.py"), str(HERE / "twenty.py"), platform.gateway.address]
-    ended = await running.run(program, {})
-    assert ended.code == 0, ended.err
-    assert sorted(int(place) for place in ended.out.strip(" []\n").split(",")) == [1, 2, 3]
 
 
 async def test_what_only_servers_need_is_kept_away(tmp_path: Path) -> None:

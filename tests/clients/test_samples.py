@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import sys
@@ -22,7 +21,6 @@ from tests.services.bots.stack import Stack
 
 HERE = Path(__file__).parent
 SAMPLES = samples()
-BIN = Path(sys.executable).parent
 
 
 def test_every_piece_says_what_becomes_of_it() -> None:
@@ -44,42 +42,49 @@ def test_messages_are_what_they_say(one: Sample) -> None:
 
 
 @pytest.mark.needs("node")
-async def test_every_piece_runs(platform: Stack, stubs: Path, tmp_path: Path) -> None:
-    address = platform.gateway.address
-    few = asyncio.Semaphore(3)
-    for name in ("protos", "tests"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "stubs").symlink_to(stubs)
+def written(folder: Path, language: str, what: str, suffix: str, address: str) -> list[Path]:
+    """Each page's pieces of a language as a program in a folder."""
+    found = []
+    for page in pages():
+        if text := program(SAMPLES, page.name, language, what, address):
+            found.append(folder / f"{page.stem}{suffix}")
+            found[-1].write_text(text, "utf-8")
+    return found
 
-    async def run(what: str, text: str, suffix: str, command: list[str], **environment: str) -> list[str]:
-        if not text:
-            return []
-        path = (HERE / "node/node_modules" if suffix == ".mjs" else tmp_path) / f"{what}{suffix}"
-        path.write_text(text, "utf-8")
-        # a script that makes stubs makes them in a folder of its own
-        folder = tmp_path if "mkdir -p stubs" not in text else tmp_path / what
-        folder.mkdir(exist_ok=True)
-        if folder != tmp_path:
-            (folder / "protos").symlink_to(ROOT / "protos")
-        async with few:
-            ended = await running.run(["env", "-C", str(folder), *command, str(path)], environment)
-        return [] if ended.code == 0 else [f"{what}{suffix}: {ended.out}{ended.err}"]
 
-    python = [sys.executable, str(HERE / "awaiting.py")]
+async def ran(folder: Path, *command: object, **environment: str) -> None:
+    """Runs a command in a folder, to its end and well."""
+    ended = await running.run(["env", "-C", str(folder), *map(str, command)], environment)
+    assert ended.code == 0, f"{ended.out}{ended.err}"
+
+
+async def test_pieces_in_python(platform: Stack, stubs: Path, tmp_path: Path) -> None:
+    """The pages at the same time: each is a client of its own."""
+    files = written(tmp_path, "python", "run", ".py", platform.gateway.address)
+    await ran(tmp_path, sys.executable, HERE / "awaiting.py", *files, PYTHONPATH=str(stubs))
+
+
+async def test_pieces_with_the_library(platform: Stack, tmp_path: Path) -> None:
+    files = written(tmp_path, "python", "library run", ".py", platform.gateway.address)
+    await ran(tmp_path, sys.executable, HERE / "awaiting.py", *files)
+
+
+async def test_pieces_in_javascript(platform: Stack, tmp_path: Path) -> None:
     node = shutil.which("node")
     assert node, "The pieces in JavaScript need Node 18 or newer (Debian: apt-get install nodejs npm)."
-    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-    async with asyncio.TaskGroup() as group:
-        tasks = []
-        for page in pages():
+    (tmp_path / "protos").symlink_to(ROOT / "protos")
+    (tmp_path / "node_modules").symlink_to(HERE / "node/node_modules")
+    for file in written(tmp_path, "js", "run", ".mjs", platform.gateway.address):
+        await ran(tmp_path, node, file, GOOGLE=str(STATUS))
 
-            def of(language: str, what: str, page: Path = page) -> str:
-                return program(SAMPLES, page.name, language, what, address)
 
-            tasks += [
-                group.create_task(run(page.stem, of("python", "run"), ".py", python, PYTHONPATH=str(stubs))),
-                group.create_task(run(f"{page.stem}-library", of("python", "library run"), ".py", python)),
-                group.create_task(run(page.stem, of("js", "run"), ".mjs", [node], GOOGLE=str(STATUS))),
-                group.create_task(run(page.stem, of("sh", "run"), ".sh", ["bash", "-e"], PATH=path)),
-            ]
-    assert [line for task in tasks for line in task.result()] == []
+async def test_scripts(platform: Stack, stubs: Path, tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for file in written(tmp_path, "sh", "run", ".sh", platform.gateway.address):
+        folder = tmp_path / file.stem
+        folder.mkdir()
+        for name in ("protos", "tests"):
+            (folder / name).symlink_to(ROOT / name)
+        if "mkdir -p stubs" not in file.read_text("utf-8"):
+            (folder / "stubs").symlink_to(stubs)
+        await ran(folder, "bash", "-e", file, PATH=path)

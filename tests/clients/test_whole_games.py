@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,10 @@ async def test_python_with_stubs_alone(platform: Stack, stubs: Path) -> None:
 @pytest.mark.needs("node")
 async def test_node(platform: Stack) -> None:
     await played(platform, *running.node("{}"))
+
+
+async def test_core_alone_plays_a_game(platform: Stack) -> None:
+    program = [sys.executable, str(running.HERE / "core.py"), str(running.HERE / "twenty.py"), platform.gateway.address]
+    ended = await running.run(program, {})
+    assert ended.code == 0, ended.err
+    assert sorted(int(place) for place in ended.out.strip(" []\n").split(",")) == [1, 2, 3]
