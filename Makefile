@@ -72,7 +72,7 @@ protos: $(VENV) ## Write the Python stubs of the contracts under protos/, and th
 	@$(BIN)/python .ci/protos.py
 	@$(BIN)/python .ci/api.py
 
-vendor: $(BUF) ## Bundle the library that the web page speaks gRPC-Web with
+vendor: $(VENV) $(BUF) ## Bundle the library that the web page speaks gRPC-Web with
 	@.ci/vendor
 
 reference: $(VENV) ## Write what is made from the code: references of metrics and configuration, dashboards
