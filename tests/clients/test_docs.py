@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from omnipoly.conformance.trials import TRIALS
 from omnipoly.rules.codes import SENTENCES, Code
 from omnipoly.runtime.refusals import STATUS
 from omnipoly.wire.gen.game.v1 import codes_pb2
@@ -73,3 +74,9 @@ def test_the_reference_has_no_gaps(api: ModuleType, tmp_path: Path) -> None:
         api.pages(api.described(tmp_path))
     names = ("OddService", "OddService.Undo", "One.bare", "One.Kind.KIND_UNSPECIFIED", "Two")
     assert str(gaps.value) == ", ".join(f"omnipoly.gateway.v1.{name}" for name in names)
+
+
+def test_every_trial_is_told() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", (PAGES / "conformance.md").read_text("utf-8"), re.MULTILINE)
+    told = {name: f"{happens} {right}" for name, happens, right in rows}
+    assert told == {name: " ".join((trial.__doc__ or "").split()) for name, trial in TRIALS.items()}

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from omnipoly.rules import actions as act
 from omnipoly.rules.codes import Code
 from omnipoly.runtime import refusals
-from omnipoly.wire.failures import Failure, unavailable
+from omnipoly.wire.failures import unavailable
 from omnipoly.wire.gen.game.v1 import commit_pb2
 from omnipoly.wire.gen.gateway.v1 import play_pb2, stream_pb2
 
@@ -181,21 +181,20 @@ async def unknown_outcome(p: Peer) -> str:
 
 async def refused_unknown(p: Peer) -> str:
     """A command is refused for a reason that no client knows.
-    The client goes on: by what the gRPC code says, and what it may do instead."""
-    return await _goes_on(p, new_refusal(), "it can take a reason that it does not know")
+    The client goes on: it asks what it may do instead, and does it."""
+    failure = new_refusal()
+    p.refuse(await p.command(), failure)  # the decision stays open, and is not told again
+    p.accept(await p.command(wanted=f"asks what it may do, and acts, after {failure.reason.upper()}"))
+    return "it can take a reason that it does not know"
 
 
 async def refused_stale(p: Peer) -> str:
-    """A command is refused with STALE_PROMPT.
-    The client looks again at what it may do."""
-    return await _goes_on(p, refusals.failure(Code.STALE_PROMPT), "after STALE_PROMPT it looks again")
-
-
-async def _goes_on(p: Peer, failure: Failure, right: str) -> str:
-    p.refuse(await p.command(), failure)
+    """A command is refused with STALE_PROMPT, and the decision told anew.
+    The client takes the newest prompt."""
+    p.refuse(await p.command(), refusals.failure(Code.STALE_PROMPT))
     p.prompt()
-    p.accept(await p.command(wanted=f"acts again after {failure.reason.upper()}"))
-    return right
+    p.accept(await p.command(wanted="acts again after STALE_PROMPT"))
+    return "after STALE_PROMPT it looks again"
 
 
 async def snapshot(p: Peer) -> str:
