@@ -32,7 +32,7 @@ players = $(if $(PLAYERS),--players $(PLAYERS))
 port    = $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test hostile lint types protos vendor reference simulate bench profile chaos golden load image compose-up test-containers lock clean
+.PHONY: help setup demo run test hostile lint types protos vendor pictures reference simulate bench profile chaos golden load image compose-up test-containers lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -74,6 +74,9 @@ protos: $(VENV) ## Write the Python stubs of the contracts under protos/, and th
 
 vendor: $(VENV) $(BUF) ## Bundle the library that the web page speaks gRPC-Web with
 	@.ci/vendor
+
+pictures: $(VENV) ## Take the pictures of README.md anew, in Chromium (docs/pictures)
+	@$(BIN)/python .ci/pictures.py
 
 reference: $(VENV) ## Write what is made from the code: references of metrics and configuration, dashboards
 	@$(BIN)/python .ci/reference.py && $(BIN)/python .ci/dashboards.py && $(BIN)/python .ci/kubernetes.py

@@ -36,6 +36,8 @@ SIGNS = {
     Kind.CASINO_FEE: "%",
 }
 """What stands in a field that is no street."""
+NAMED = 5
+"""Columns that are left in a cell of one line for the beginning of a name."""
 _PLAIN = "#3a3f44"
 _LOT = "#565d63"
 _PICKED = "on #d8d8d8"
@@ -95,7 +97,8 @@ def _cell(
         if wide == 1:
             return [here if here.plain else _fitted(owned, 1, style)]
         gap = max(0, wide - cell_len(owned.plain) - len(here) - (1 if wide > 2 else 0))
-        line = Text(style=style).append_text(owned).append(" " * gap).append_text(here)
+        name = f" {set_cell_size(names[at], gap - 1)}" if gap >= NAMED else " " * gap
+        line = Text(style=style).append_text(owned).append(name).append_text(here)
         return [_fitted(line, wide, style)]
     name = Text(set_cell_size(names[at], wide - 1), style)
     last = Text(style=style).append_text(owned)
