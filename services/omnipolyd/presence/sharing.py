@@ -146,6 +146,8 @@ class Sharing:
         lease = self._picture.lease(name, self.replica)
         known = known and lease.owner == self.replica
         news = revision > lease.revision
+        if lease.owner != self.replica and not news:
+            return lease, False, True  # it has lain here while its gateway went on with another replica
         if lease.owner != self.replica:
             lease.owner = self.replica
             self._store.all_changed(lease)
@@ -213,6 +215,8 @@ class Sharing:
             LEASES.set(len(self._picture.leases))
         elif lease.owner == self.replica:
             if value.revision <= lease.revision:
+                if value.revision < lease.revision:
+                    self._store.all_changed(lease)  # the bucket has an older picture in place of this one
                 return None
             self._store.forget(lease)
         elif value.revision < lease.revision:

@@ -171,3 +171,43 @@ async def _report_since(gateway: Gateway, table: str, person: str, status: int, 
     row = presence_pb2.PersonAtTable(table=table, person=person, status=status)  # type: ignore[arg-type]
     row.since.FromMilliseconds(since_ms)
     await gateway.report(people=[row])
+
+
+@pytest.mark.parametrize("seen", [False, True], ids=["unseen", "seen"])
+async def test_an_old_report_that_lay_in_a_replicas_socket(
+    tables: Tables, own_nats: EmbeddedNats, unique: str, clock: DrivenClock, *, seen: bool
+) -> None:
+    """Its gateway has gone on with another replica, whether the first one has seen that yet or not."""
+    url = own_nats.url
+    async with (
+        presence(tables, url, unique, clock, lease_s=LEASE_S) as one,
+        presence(tables, url, unique, clock, lease_s=LEASE_S) as other,
+    ):
+        for service in (one, other):
+            await eventually(lambda service=service: len(service.service.sharing._others) == 1)
+        table = await tables.start()
+        everybody = dict.fromkeys(PERSONS, CONNECTED)
+        gateway = Gateway(other, "gateway")
+        if not seen:
+            await asyncio.to_thread(own_nats.kill)
+            for service in (one, other):
+                await eventually(lambda service=service: not service.service.sharing.in_sight)
+        gateway.revision = 1
+        await gateway.report(*((table, person, CONNECTED) for person in PERSONS), full=True)
+        if seen:
+            await eventually(lambda: sees(one, table, everybody))
+        # What it was told first, before two of them came.
+        gateway.presence, gateway.revision = one, 0
+        await gateway.report((table, ANN, CONNECTED), full=True)
+        if not seen:
+            await asyncio.to_thread(own_nats.start)
+        for service in (one, other):
+            await eventually(lambda service=service: service.service.sharing.in_sight)
+        gateway.presence, gateway.revision = other, 2
+        for _ in range(4):
+            clock.advance(LEASE_MS // 3 + 1)
+            await gateway.report()
+        for service in (one, other):
+            await eventually(lambda service=service: sees(service, table, everybody))
+            assert service.service.picture.leases["gateway"].owner == other.service.sharing.replica
+        assert await away(tables, table) == [False, False, False]
