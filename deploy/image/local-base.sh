@@ -42,7 +42,7 @@ debootstrap --variant=minbase --include=python3,ca-certificates \
 # Where it came from stays out, and so does all that nobody reads in a container.
 rm -rf "$root"/var/cache/apt "$root"/var/lib/apt/lists "$root"/var/log "$root"/etc/apt/sources.list \
   "$root"/etc/resolv.conf "$root"/etc/hostname \
-  "$root"/usr/share/{doc,info,locale,man,bash-completion,zoneinfo} "$root"/root/.wget-hsts
+  "$root"/usr/share/{doc,info,locale,man,bash-completion,zoneinfo} "$root/root/.wget-hsts"
 mkdir -p "$root"/var/cache/apt/archives/partial "$root"/var/lib/apt/lists/partial "$root"/var/log
 
 tar -C "$root" --numeric-owner -c . |

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import engine, images
+from . import engine, images, leftovers
 
 HERE = Path(__file__).parent
 
@@ -25,6 +25,7 @@ def main() -> int:
     begun = time.monotonic()
     try:
         with engine.running(images.ROOT / "build/dockerd.log"):
+            leftovers.remove()
             images.build(given.base)
             say(f"images ready after {time.monotonic() - begun:.0f} s")
             environment = {**os.environ, "TESTCONTAINERS_RYUK_DISABLED": "true"}  # its image could not be pulled

@@ -35,6 +35,17 @@ def answers() -> bool:
         client.close()
 
 
+def _forget_the_dead() -> None:
+    """An engine that was killed leaves its number behind, and the next will not start while any process has it."""
+    path = Path("/var/run/docker.pid")
+    try:
+        name = Path("/proc", path.read_text("utf-8").strip(), "comm").read_text("utf-8").strip()
+    except FileNotFoundError:
+        return
+    if name != "dockerd":
+        path.unlink()
+
+
 @contextmanager
 def running(log: Path) -> Iterator[None]:
     """An engine for the length of the block. log: what one that is started here says. Raises `NoEngine`."""
@@ -46,6 +57,7 @@ def running(log: Path) -> Iterator[None]:
         raise NoEngine("Docker is not installed (Debian: apt-get install docker.io)")
     if os.geteuid() != 0:
         raise NoEngine("Docker does not run, and only root can start it")
+    _forget_the_dead()
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as said:
         process = subprocess.Popen([program], stdout=said, stderr=said, start_new_session=True)

@@ -19,7 +19,7 @@ from testcontainers.core.network import Network
 
 from tests.services.waiting import eventually
 
-from . import composing
+from . import composing, leftovers
 from .images import IMAGE, SERVERS
 
 KEY = "a-key-of-the-containers-alone-longer-than-32-characters"
@@ -43,7 +43,7 @@ class Box(DockerContainer):
         first, *self._others = self.networks.values()
         self.aliases = [piece.name]
         super().__init__(piece.image, network=first, network_aliases=self.aliases)
-        self.with_kwargs(**piece.options, hostname=self.name)
+        self.with_kwargs(**piece.options, hostname=self.name, labels=leftovers.labels())
         self.with_envs(**piece.environment)
         self.with_command(piece.command)
         for mount in piece.mounts:
@@ -193,7 +193,7 @@ async def running(
                     box = Box(volumes.own(piece), number, networks)
                     box.with_envs(**variables.get(name, {}))
                     if program := PROGRAMS.get(name.partition("-")[0]):
-                        box.with_kwargs(**piece.options, hostname=box.name, entrypoint=program)
+                        box.with_kwargs(**box._kwargs, entrypoint=program)
                     if piece.port:
                         ports[box.name] = _free_port()
                         box.ports[str(piece.port)] = ("127.0.0.1", ports[box.name])  # type: ignore[assignment]
@@ -242,7 +242,7 @@ class _Volumes:
         mounts = []
         for mount in piece.mounts:
             if not mount.source.startswith("/"):
-                mount = mount._replace(source=f"omnipoly-{self._run}-{mount.source}")
+                mount = mount._replace(source=leftovers.volume(self._run, mount.source))
                 self._names.add(mount.source)
             elif other := self._files.get(Path(mount.source).name):
                 mount = mount._replace(source=str(other))
@@ -260,7 +260,7 @@ class _Volumes:
 
 
 def _network(up: AsyncExitStack, internal: bool) -> Any:
-    network = Network(docker_network_kw={"internal": internal})
+    network = Network(docker_network_kw={"internal": internal, "labels": leftovers.labels()})
 
     def make() -> Network:
         network.create()
