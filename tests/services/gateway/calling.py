@@ -7,6 +7,7 @@ import itertools
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Self
 
 import grpc
@@ -119,12 +120,18 @@ async def gateway(table: app.App, nats_url: str, **settings: Any) -> AsyncIterat
 class Client:
     """One channel and one session."""
 
-    def __init__(self, address: str, token: str, **options: Any) -> None:
+    def __init__(self, address: str, token: str, *, ca: Path | None = None, name: str = "", **options: Any) -> None:
+        """ca, name: over TLS, of a gateway whose certificate bears that name."""
         self.token = token
         self.metadata = (("authorization", f"Bearer {token}"),) if token else ()
         # The least pause between two attempts to connect is also what an attempt gets: many connect at once here.
         given = {**dict(server.channel_options()), "grpc.min_reconnect_backoff_ms": 20_000, **options}
-        self.channel = grpc.aio.insecure_channel(address, [("grpc.use_local_subchannel_pool", 1), *given.items()])
+        arguments: Any = [("grpc.use_local_subchannel_pool", 1), *given.items()]
+        if ca is None:
+            self.channel = grpc.aio.insecure_channel(address, arguments)
+        else:
+            arguments.append(("grpc.ssl_target_name_override", name))
+            self.channel = grpc.aio.secure_channel(address, grpc.ssl_channel_credentials(ca.read_bytes()), arguments)
 
     async def __aenter__(self) -> Self:
         return self
