@@ -21,7 +21,7 @@ async def test_a_whole_game_is_watched(platform: Stack, example: str) -> None:
         await page.wait_for_selector("body[data-done=yes]")
         seen: dict[str, Any] = json.loads(await page.inner_text("#seen"))
     assert "error" not in seen, seen
-    assert seen["streams"] == 2
+    assert seen["streams"] == 2, seen
     async with await Client.connect(platform.gateway.address) as client:
         session = await client.sign_in_guest("Looks")
         (result,) = [result async for result in session.games.results(table=seen["table"])]

@@ -17,7 +17,7 @@ import {
 
 const asked = new URLSearchParams(location.search);
 const BOTS = 3;
-const CUT_AT = 40; // at this version the stream is broken once, as a lost network would
+const CUT_AT = 12; // at this version the stream is broken once, as a lost network would
 
 // --- The contracts, and a client of each service
 
