@@ -1,4 +1,4 @@
-"""Writes what deploy/kubernetes has in common with the rest of deploy: rules, and Envoy's configuration.
+"""Writes what deploy/kubernetes has in common with the rest of deploy: rules, configurations of Envoy and NATS.
 
 kustomize reads no file from outside its folder, so these are copies. `make reference` writes them, a test compares.
 """
@@ -41,7 +41,12 @@ def files() -> dict[Path, str]:
     if ADDRESS not in envoy or BEFORE not in envoy:
         raise LookupError("deploy/envoy/envoy.yaml is not as it is looked for here")
     envoy = WRITTEN.format("envoy/envoy.yaml") + envoy.replace(ADDRESS, ADDRESS.replace("gateway", "gateway-replicas"))
-    return {
+    nats = {
+        kubernetes / "components/nats" / name: WRITTEN.format(f"nats/{name}")
+        + (DEPLOY / "nats" / name).read_text("utf-8")
+        for name in ("nats.conf", "permissions.conf")
+    }
+    return nats | {
         kubernetes / "components/monitoring/rules.yaml": WRITTEN.format("monitoring/rules.yaml")
         + RULE
         + "".join(f"  {line}" if line.strip() else line for line in rules),
