@@ -143,6 +143,7 @@ class Child:
         """log: the child's output is added to it. pid_file: the child's own, its first line its number."""
         self._stop_signal = stop_signal
         self.log = log
+        self._log_began = log.stat().st_size if log.exists() else 0
         with log.open("ab") as output:
             self.process = subprocess.Popen(
                 [str(part) for part in command],
@@ -184,6 +185,12 @@ class Child:
         """The last line the child has said that is not empty."""
         lines = [line.strip() for line in self.log.read_text("utf-8", "replace").splitlines() if line.strip()]
         return lines[-1] if lines else "it said nothing"
+
+    def said(self, words: str) -> bool:
+        """Whether the child, and nobody before it, has said something with these words."""
+        with self.log.open("rb") as file:
+            file.seek(self._log_began)
+            return words.encode() in file.read()
 
     def stop(self) -> None:
         """Stops the child in order, by force after 30 s, and dismisses the guard."""

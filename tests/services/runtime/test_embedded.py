@@ -14,6 +14,7 @@ import nats
 import pytest
 
 from omnipoly.runtime import children, embedded
+from omnipoly.runtime.children import Child
 from omnipoly.runtime.embedded import EmbeddedNats, EmbeddedPostgres
 from omnipoly.runtime.errors import StartError
 from tests.services.waiting import eventually
@@ -274,3 +275,24 @@ async def test_a_pid_file_left_behind_by_a_power_cut_harms_nobody(folder: Path) 
     assert stranger.poll() is None
     stranger.kill()
     stranger.communicate()
+
+
+def test_what_a_child_has_said_is_looked_for_in_all_of_it(tmp_path: Path) -> None:
+    """Not in its last line alone, and not in what one before it has said."""
+    log = tmp_path / "log"
+    log.write_text("of another run: the disk is full\n", "utf-8")
+    child = Child(
+        ["/bin/sh", "-c", "echo a block of shared memory is in use; echo said by a hook in the fork"],
+        folder=tmp_path,
+        log=log,
+        pid_file=tmp_path / "pid",
+        stop_signal=signal.SIGTERM,
+        user=None,
+        environment={},
+        remove_folder=False,
+    )
+    assert not child.wait_ready(lambda: False, 20)
+    assert child.log_tail() == "said by a hook in the fork"
+    assert child.said("shared memory")
+    assert not child.said("disk")
+    child.stop()
