@@ -56,6 +56,9 @@ class Faults:
         loop = asyncio.get_running_loop()
         while (left_s := until - loop.time()) > 0:
             await asyncio.sleep(min(left_s, self._random.uniform(*self._pause_s)))
+            for task in self._running:
+                if task.done():
+                    task.result()  # what could not be done or undone ends the run here, not at its end
             if loop.time() < until:
                 self._begin()
 
