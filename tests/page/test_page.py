@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import pytest
 from playwright.async_api import Page, expect
@@ -10,8 +11,12 @@ from playwright.async_api import TimeoutError as TooLate
 
 from omnipoly.client import Client
 from omnipoly.editions import loader
+from omnipoly.rules import actions as act
+from omnipoly.wire import views
+from omnipoly.wire.gen.game.v1 import script_pb2
 from tests.page.browsing import browser
 from tests.services.bots.stack import Stack
+from tests.services.table.staging import state
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -46,6 +51,11 @@ async def opened(page: Page, edition: str, *, bots: int, seated: bool = True, ro
     await page.click("[data-do=create]")
     await page.wait_for_selector("[data-do=start]")
     return page.url.partition("#")[2]
+
+
+def scripted(first: int, second: int) -> script_pb2.Script:
+    """The next throw."""
+    return script_pb2.Script(throws=[script_pb2.ScriptedThrow(dice=[first, second])])
 
 
 async def test_a_guest_sits_down_and_plays_a_turn(platform: Stack, site: str) -> None:
@@ -106,3 +116,46 @@ async def test_every_edition_shows_from_its_data_alone(platform: Stack, site: st
             assert len(set(at)) == len(board.field)  # none covers another
             await page.goto(site)
             await page.wait_for_selector("[data-do=create]")
+
+
+async def test_trades_and_auctions_are_live(platform: Stack, site: str) -> None:
+    """Ann is at the page, Bob at the library: she offers, he accepts; he declines a lot, both bid."""
+    async with browser() as page, await Client.connect(platform.gateway.address) as client:
+        await signed_in(page, site)
+        token = await page.evaluate("() => JSON.parse(sessionStorage.getItem('omnipoly.session')).token")
+        ann, bob = client.with_token(token), await client.sign_in_guest("Bob")
+        table = await ann.lobby.create("tubbypoly", dev=True)
+        await bob.lobby.join(table)
+        view = await ann.lobby.view(table)
+        s = state(("Ann", "Bob"), turn="Bob", owns={"Ann": (1, 5), "Bob": (6,)})
+        s.holder = view.state.holder
+        async with bob.play() as play:
+            await ann.dev.set_up(table, views.to_view(s, 0, 0))
+            await play.follow(table)
+            await page.goto(f"{site}#{table}")
+            await expect(page.locator("[data-seat='0'] .lots i")).to_have_count(2)
+
+            await page.click(".actions [data-do=offer]")
+            give, take = page.locator("dialog fieldset").nth(0), page.locator("dialog fieldset").nth(1)
+            await give.get_by_label("Soap Row").check()
+            await take.get_by_label("Rubber Duck Lane").check()
+            await take.locator("input[type=number]").fill("20")
+            await page.click("[data-do=send-offer]")
+            offer = page.locator(".offer")
+            await expect(offer).to_contain_text("gives Soap Row to Bob for 20 pupas, Rubber Duck Lane")
+            await expect(offer.locator("[data-do=withdraw]")).to_be_visible()
+            await play.act(table, act.Accept(1))
+            await expect(page.locator(".trades")).to_contain_text("No offer is open.")
+            await expect(page.locator("[data-seat='0'] .cash")).to_have_text(re.compile(r"1.520 pupas"))
+
+            await play.act(table, act.Roll(), script=scripted(1, 2))
+            await play.act(table, act.Decline())
+            auction = page.locator(".auction")
+            await expect(auction).to_contain_text("no bid yet")
+            await page.locator(".actions [data-do=bid]").first.click()
+            await expect(auction).to_contain_text("Ann bids")
+            await play.act(table, act.Bid(1, 50))
+            await expect(auction).to_contain_text("bids 50 pupas")
+            await expect(auction.locator(".clock")).to_have_text(re.compile(r"\d s"))
+            await page.locator(".actions [data-do=pass]").click()
+            await expect(auction).to_have_count(0)

@@ -86,6 +86,8 @@ class Stack:
         """host:port."""
         self.services: dict[str, str] = facts["services"]
         """host:port of each process, by name: `table`, `table-2`."""
+        self.page: str = facts["page"]
+        """The page's address; empty: there is none."""
         self.data = Path(facts["data"])
         self._errors = errors
 
