@@ -41,13 +41,18 @@ def broker(folder: Path, config: str, **variables: str) -> Iterator[Broker]:
     pid_file = folder / "nats.pid"
     command = [embedded._nats_program(), "-c", FOLDER / config, "-a", "127.0.0.1", "-p", str(port)]
     child = Child(
-        [*command, "--name", name, "-P", pid_file],
+        [*command, "-P", pid_file],
         folder=folder,
         log=folder / "nats.log",
         pid_file=pid_file,
         stop_signal=signal.SIGTERM,
         user=None,
-        environment={**variables, "NATS_STORE": str(folder / "store"), "NATS_SYS_PASSWORD": secrets.token_hex(8)},
+        environment={
+            **variables,
+            "NATS_SERVER_NAME": name,
+            "NATS_STORE": str(folder / "store"),
+            "NATS_SYS_PASSWORD": secrets.token_hex(8),
+        },
         remove_folder=False,
     )
     try:

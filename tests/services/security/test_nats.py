@@ -267,7 +267,6 @@ async def test_renewed_certificates_are_shown_to_nats_at_the_next_connection(
         server.reload()
         assert connected._client is not None
         await connected._client._process_op_err(ConnectionError("cut"))
-        print(server.log)
         await eventually(lambda: connected.connects > before)
         await connected.flush()
         await connected.close()
