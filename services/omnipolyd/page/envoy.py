@@ -161,7 +161,16 @@ class Envoy:
         pid_file = folder / "envoy.pid"
         if pid_file.exists() and (left := pid_file.read_text("utf-8").strip()).isdecimal():
             stop_orphan(int(left), str(settings), signal.SIGTERM)
-        command = [envoy, "-c", settings, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning"]
+        command: list[str | Path] = [
+            envoy,
+            "-c",
+            settings,
+            "--disable-hot-restart",
+            "--concurrency",
+            "1",
+            "--log-level",
+            "warning",
+        ]
         child = Child(
             command,
             folder=folder,

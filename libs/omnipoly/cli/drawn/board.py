@@ -97,8 +97,8 @@ def _cell(
         if wide == 1:
             return [here if here.plain else _fitted(owned, 1, style)]
         gap = max(0, wide - cell_len(owned.plain) - len(here) - (1 if wide > 2 else 0))
-        name = f" {set_cell_size(names[at], gap - 1)}" if gap >= NAMED else " " * gap
-        line = Text(style=style).append_text(owned).append(name).append_text(here)
+        begun = f" {set_cell_size(names[at], gap - 1)}" if gap >= NAMED else " " * gap
+        line = Text(style=style).append_text(owned).append(begun).append_text(here)
         return [_fitted(line, wide, style)]
     name = Text(set_cell_size(names[at], wide - 1), style)
     last = Text(style=style).append_text(owned)

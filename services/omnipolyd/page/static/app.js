@@ -6,6 +6,9 @@ import { home, signInForm } from "./home.js";
 import { editOffer } from "./offer.js";
 import { actions, centre, Chat, phaseOf, players, Record, tick, trades } from "./panels.js";
 import { act, call, chat, fresh, lobby, me, signOut } from "./wire.js";
+import { DO } from "./words.js";
+
+const FINAL = ["leave", "give_up", "propose_end"]; // asked for twice: nobody wants them by mistake
 
 const main = document.getElementById("main");
 const asked = new URLSearchParams(location.search);
@@ -58,7 +61,10 @@ function showTable(id) {
     }
     if (mine.view) mine.look();
   };
-  const does = (kind, fields) => attempt(() => act(id, kind, fields));
+  const does = (kind, fields) => {
+    const final = mine.view.inPlay && FINAL.includes(kind);
+    if (!final || confirm(`${DO[kind]}?`)) attempt(() => act(id, kind, fields));
+  };
   const pick = (at) => {
     picked = picked === at ? null : at;
     card = null;
