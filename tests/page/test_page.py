@@ -14,6 +14,7 @@ from omnipoly.editions import loader
 from omnipoly.rules import actions as act
 from omnipoly.wire import views
 from omnipoly.wire.gen.game.v1 import script_pb2
+from omnipoly.wire.gen.gateway.v1 import watch_pb2, watch_pb2_grpc
 from tests.page.browsing import browser
 from tests.services.bots.stack import Stack
 from tests.services.table.staging import state
@@ -86,16 +87,22 @@ async def test_a_guest_sits_down_and_plays_a_turn(platform: Stack, site: str) ->
     assert any(commit.actor.startswith("guest:") and commit.command_id for commit in commits)
 
 
-async def test_bots_are_watched_to_the_end(site: str) -> None:
-    async with browser() as page:
+async def test_bots_are_watched_to_the_end(platform: Stack, site: str) -> None:
+    async with browser() as page, await Client.connect(platform.gateway.address) as client:
         await signed_in(page, site, "Watcher")
-        await opened(page, "globopoly/quick", bots=3, seated=False, rounds=3)
+        table = await opened(page, "globopoly/quick", bots=3, seated=False, rounds=3)
         await page.click("[data-do=start]")
         await page.wait_for_selector("main[data-phase=over]")
         await expect(page.locator(".state.ended")).to_contain_text("wins")
         await expect(page.locator(".record .game_ended")).to_have_count(1)
         await expect(page.locator(".player .notes")).to_contain_text(["place", "place", "place"])
         await expect(page.locator(".actions")).to_contain_text("You watch.")
+        # Read bit by bit while it grew, the record is the one that is read at once.
+        session = await client.sign_in_guest("Looks")
+        stub = watch_pb2_grpc.WatchServiceStub(session.calls.connection.channel)
+        record = await session.calls.call(stub.Record, watch_pb2.RecordRequest(table=table, page_size=500))
+        lines = page.locator(".record .lines li")
+        await expect(lines).to_have_text([line.text for line in record.lines])
 
 
 async def test_every_edition_shows_from_its_data_alone(platform: Stack, site: str) -> None:
