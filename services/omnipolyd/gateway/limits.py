@@ -34,6 +34,8 @@ CHAT_LINES_KEPT = 200
 PIN_TRIES = 5
 PIN_WINDOW_S = 600
 
+NEW_PIN = 9
+"""What a new PIN counts for beside its call: it is hashed for some 50 ms of a processor, few at once."""
 HOLD_S = 0.25
 """How long the refusal of who asks for too much is held back, for each that is held back of the same connection."""
 LONGEST_HOLD_S = 5.0
@@ -65,11 +67,12 @@ class Limits:
         self._loop = asyncio.get_running_loop()
         self._swept = self._loop.time()
 
-    def command(self, caller: Caller) -> None:
-        """Counts a command. Raises ``Failure`` ``rate_limited`` with the time until the next one."""
+    def command(self, caller: Caller, weight: float = 1) -> None:
+        """Counts a command, or one that costs as much as several. Raises ``Failure`` ``rate_limited`` with the time
+        until the next one."""
         if caller.bots:
             return
-        self._take(caller.person, self._rate, self._burst)
+        self._take(caller.person, self._rate, self._burst, min(weight, self._burst))
 
     def sign_in(self, address: str) -> None:
         """Counts a sign-in or a renewal from an address. Raises ``Failure`` likewise."""
@@ -90,15 +93,15 @@ class Limits:
         settings = self._settings
         self._take(f"via {connection}", settings.connection_calls_per_second, float(settings.connection_calls_burst))
 
-    def _take(self, key: str, rate: float, burst: float) -> None:
+    def _take(self, key: str, rate: float, burst: float, weight: float = 1) -> None:
         now = self._loop.time()
         person = self._person(key, now, burst)
         tokens = min(burst, person.tokens + (now - person.at) * rate)
         person.at = now
-        if tokens < 1:
+        if tokens < weight:
             person.tokens = tokens
-            raise refusals.failure(Code.RATE_LIMITED, retry_after_s=(1 - tokens) / rate)
-        person.tokens = tokens - 1
+            raise refusals.failure(Code.RATE_LIMITED, retry_after_s=(weight - tokens) / rate)
+        person.tokens = tokens - weight
 
     def open_stream(self, caller: Caller, connection: str) -> None:
         """Counts a stream; each is to be given back with ``close_stream``. Raises ``Failure`` ``rate_limited``."""

@@ -10,7 +10,7 @@ from omnipoly.wire import editions, views
 from omnipoly.wire.gen.gateway.v1 import lobby_pb2 as pb
 from omnipoly.wire.gen.table.v1 import table_pb2
 
-from . import acting, checks
+from . import acting, checks, limits
 from .hub import watching_refused
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class LobbyServicer:
         checks.text("edition", request.edition, 1, 65)
         checks.new_pin(request.pin)
         checks.command_size(request.ByteSize())
+        if request.pin:
+            self._hub.limits.command(caller, limits.NEW_PIN)
         if request.dev and not self._hub.settings.dev:
             raise checks.bad("dev: this server does not run under --dev.")
         body = table_pb2.OpenRequest(
@@ -143,6 +145,7 @@ class LobbyServicer:
         checks.table(request.table)
         checks.command_id(request.command_id)
         checks.new_pin(request.pin)
+        self._hub.limits.command(caller, limits.NEW_PIN)
         body = table_pb2.SetPinRequest(
             table=request.table, identity=caller.identity, command_id=request.command_id, pin=request.pin
         )

@@ -14,7 +14,7 @@ from omnipolyd.gateway.config import GatewaySettings
 from omnipolyd.gateway.limits import Limits
 from omnipolyd.gateway.tokens import Claims
 from tests.services.conftest import MakeDatabase
-from tests.services.gateway.calling import Client, Stack, game, gateway, retry_after_ms, stack
+from tests.services.gateway.calling import Client, Stack, game, gateway, retry_after_ms, stack, unique_id
 from tests.services.waiting import eventually
 
 
@@ -242,3 +242,17 @@ async def test_a_stream_that_asks_for_too_much_is_not_read_for_a_while(running: 
         # One is taken, one refused; then there is a pause after which the next is taken, and so on.
         assert kinds == ["left", "refused"] * 3
         assert loop.time() - began >= 0.4
+
+
+async def test_a_new_pin_counts_for_ten(running: Stack, nats_url: str, unique: str) -> None:
+    """It is hashed, slowly, and few at once: nobody is to keep everybody else's waiting."""
+    few = {"commands_per_second": 0.1, "commands_burst": 25}
+    async with gateway(running.table, nats_url, **few) as strict, strict.client(f"guest:ann-{unique}") as ann:
+        table = await ann.create()
+        for _ in range(2):
+            await ann.call("Lobby/SetPin", lobby_pb2.SetPinRequest(table=table, command_id=unique_id(), pin="4815"))
+        with pytest.raises(Failure, match="Too many requests"):
+            await ann.call("Lobby/SetPin", lobby_pb2.SetPinRequest(table=table, command_id=unique_id(), pin="4815"))
+        with pytest.raises(Failure, match="Too many requests"):
+            await ann.create(pin="4815")
+        await ann.view(table)
