@@ -64,6 +64,7 @@ class Game {
     this.cash = [];
     this.kinds = {}; // how often each kind of event came
     this.over = false;
+    this.afterMs = 0;
     this.streams = 0;
   }
 
@@ -84,7 +85,9 @@ class Game {
       for (const event of value.events) this.apply(event.kind);
     } else if (kind === "left") {
       throw new Error(`left: ${value.reason}`);
-    } // progress tells the server's time, reconnect that the stream ends soon: it is opened again whenever it does
+    } else if (kind === "reconnect") {
+      this.afterMs = Number(value.after?.seconds ?? 0) * 1000; // the stream ends soon: so long, then another
+    } // progress tells the server's time, and that nothing is on its way
   }
 
   apply({ case: kind, value }) {
@@ -121,6 +124,8 @@ class Game {
         if (![Code.Canceled, Code.Unavailable, Code.ResourceExhausted, Code.Unknown].includes(error.code)) throw error;
         if (!stream.signal.aborted) await pause(waitMs(error));
       }
+      await pause(this.afterMs);
+      this.afterMs = 0;
     }
   }
 }

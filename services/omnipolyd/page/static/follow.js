@@ -16,6 +16,7 @@ export class Table {
     this.lines = [];
     this.chat = [];
     this.gone = ""; // why it is followed no longer
+    this.afterMs = 0; // when the server wants to see us again
     this.behindMs = 0; // what the server's clock is ahead of ours
     this.version = 0;
     this.resume = undefined;
@@ -35,8 +36,7 @@ export class Table {
   /** Milliseconds until a time on the table's clock; null: no such time. */
   leftMs(time) {
     if (!time) return null;
-    const offset = this.view.offset ? Number(this.view.offset.seconds) * 1000 + this.view.offset.nanos / 1e6 : 0;
-    return Math.max(0, millis(time) - offset - (Date.now() + this.behindMs));
+    return Math.max(0, millis(time) - millis(this.view.offset) - (Date.now() + this.behindMs));
   }
 
   stop() {
@@ -58,7 +58,8 @@ export class Table {
         if (refused.signedOut || (refused.code && !refused.passing)) return this.end(refused.message);
       }
       if (this.gone) return;
-      await pause(Math.min(200 * 2 ** tries, 5000));
+      await pause(Math.max(this.afterMs, Math.min(200 * 2 ** tries, 5000)));
+      this.afterMs = 0;
     }
   }
 
@@ -74,6 +75,8 @@ export class Table {
       if (!this.chat.some((line) => line.number === value.number)) this.chat.push(value);
       this.heard(value.number);
       this.changed();
+    } else if (kind === "reconnect") {
+      this.afterMs = millis(value.after);
     } else if (kind === "left") {
       this.end("This table is shown no longer.");
     }

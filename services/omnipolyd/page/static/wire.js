@@ -27,7 +27,7 @@ export { chat, lobby, play, watch };
 
 /** A number of the contracts, whatever its width. */
 export const number = (value) => Number(value ?? 0);
-/** A time in milliseconds since 1970 UTC; 0: unset. */
+/** A time in milliseconds since 1970 UTC, or a duration in milliseconds; 0: unset. */
 export const millis = (time) => (time ? Number(time.seconds) * 1000 + time.nanos / 1e6 : 0);
 /** The name of an enum's value, in small letters: `nameOf("game.v1.Phase", 3)` is "throw"; "" for what is not said. */
 export function nameOf(type, value) {
@@ -44,7 +44,7 @@ export class Refused extends Error {
     const why = error.findDetails(registry.getMessage("google.rpc.ErrorInfo"))[0];
     const wait = error.findDetails(registry.getMessage("google.rpc.RetryInfo"))[0];
     this.code = why?.reason.toLowerCase() ?? "";
-    this.retryMs = wait?.retryDelay ? Number(wait.retryDelay.seconds) * 1000 + wait.retryDelay.nanos / 1e6 : null;
+    this.retryMs = wait?.retryDelay ? millis(wait.retryDelay) : null;
     this.passing = [Code.Unavailable, Code.ResourceExhausted, Code.Aborted].includes(error.code);
     this.signedOut = error.code === Code.Unauthenticated;
   }
