@@ -8,7 +8,7 @@ from tests.services.who import cells
 
 PAGE = Path(__file__).parents[3] / "docs/who-may-call.md"
 
-HEAD = Path(__file__).with_name("head.md").read_text("utf-8")
+HEAD = Path(__file__).with_name("head.txt").read_text("utf-8")
 
 
 def page() -> str:
