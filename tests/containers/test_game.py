@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from omnipoly.client import Client
-from omnipoly.rules.state import Phase
 from tests.client import playing
 from tests.load.chaos.load import token
 from tests.system import games
 
+from .persons import play_to_the_end
 from .stack import KEY, UP_S, Stack
 
 
@@ -17,12 +17,8 @@ async def test_persons_play_from_outside(stack: Stack) -> None:
         await Client.connect(first, timeout_s=UP_S) as client,
         playing.seated(client, "tubbypoly", ["Ann", "Ben", "Cleo"]) as players,
     ):
-        host = players[0]
-        await host.session.lobby.start(host.replica.state.table)
-        while host.replica.state.phase is not Phase.OVER:
-            if not await playing.step(players):
-                await anext(aiter(host.play))
-        assert host.replica.state.seed
+        await play_to_the_end(players)
+        assert players[0].replica.state.seed
 
 
 async def test_bots_play_and_another_gateway_shows_it(stack: Stack) -> None:

@@ -49,7 +49,9 @@ async def test_alerts_fire_for_what_they_are_about_and_no_longer(stack: Stack) -
     nodes = [stack.boxes[name] for name in ("nats-1", "nats-2", "nats-3")]
     await asyncio.gather(*(box.kill() for box in (*gone, *nodes)))
     await stack.boxes["postgres"].pause()
-    await eventually(fire, UP_S)
-    await stack.boxes["postgres"].unpause()
-    await asyncio.gather(*(node.again("Server is ready") for node in nodes), *(box.again() for box in gone))
+    try:
+        await eventually(fire, UP_S)
+    finally:
+        await stack.boxes["postgres"].unpause()
+        await asyncio.gather(*(node.again("Server is ready") for node in nodes), *(box.again() for box in gone))
     await eventually(are_over, UP_S)
