@@ -290,6 +290,20 @@ def test_certificates_bear_the_names_that_are_looked_for(resources: list[Resourc
     assert settings.get("OMNIPOLY_PLAINTEXT", "") == ("" if overlay == "prod" else "all")
 
 
+def test_nats_is_told_all_that_its_configuration_asks_for(resources: list[Resource]) -> None:
+    (nats,) = [each for each in workloads(resources) if each.role == "nats"]
+    name = next(each["configMap"]["name"] for each in nats.pod["volumes"] if "configMap" in each)
+    files = one(resources, "ConfigMap", name)["data"]
+    read, waiting = set(), ["cluster.conf"]
+    while waiting:
+        read.add(waiting[0])
+        waiting += re.findall(r'^include "(.+)"', files[waiting.pop(0)], re.MULTILINE)
+    texts = [re.sub(r"#.*", "", files[each]) for each in read]
+    own = {found for text in texts for found in re.findall(r"^(\w+) \{", text, re.MULTILINE)}
+    asked = {found for text in texts for found in re.findall(r"[:\s]\$(\w+)", text)} - own
+    assert asked <= {variable["name"] for variable in nats.container["env"]}
+
+
 def test_copies_are_current(overlay: str) -> None:
     for path, text in runpy.run_path(str(ROOT / ".ci/kubernetes.py"))["files"]().items():
         assert path.read_text("utf-8") == text, f"{path.name} is not current: run make reference"
