@@ -221,6 +221,8 @@ class Sharing:
             self._store.forget(lease)
         elif value.revision < lease.revision:
             return None
+        elif value.revision > lease.revision and lease.doubted_until_ms:
+            self._doubt(lease)  # its gateway reports: the lease itself comes after its people
         lease.owner, lease.revision = value.replica, value.revision
         return lease
 
@@ -242,6 +244,8 @@ class Sharing:
         if not self.begun:
             self.begun = True
             self.began_empty = not self._outlived
+            if self._outlived:  # what is in it may be all that was there, or what is left of it
+                self._held_ms = self._trusted_ms
         elif now_ms > self._seen_ms:
             self._held_ms = self._trusted_ms
         self._seen_ms = now_ms
