@@ -46,11 +46,10 @@ demo: $(VENV) ## Watch bots play one game on a stack of its own (EDITION, PLAYER
 run: $(VENV) ## Run every service on this machine, and a web page to watch and play, until Ctrl-C (PORT, PAGE)
 	@$(BIN)/omnipolyd up $(port) --page-port $(or $(PAGE),7180)
 
-# One process: the tests of the services share one Postgres and one NATS, which a session starts; workers of
-# pytest-xdist would each start their own and, on two cores, cost more than they bring. `make test TESTS="-n 2 tests/rules"`
-# is there for the pure ones.
+# Two processes, a file each at a time: each starts a Postgres and a NATS of its own. `make test TESTS="-n 0 tests/rules"`
+# is one process.
 test: $(VENV) $(NODE) $(KUBE) ## Run the tests (TESTS: paths and pytest options)
-	@$(BIN)/pytest $(TESTS)
+	@$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
 
 hostile: $(VENV) ## Throw HOSTILE_MESSAGES odd messages at each public RPC, then measure what attacks cost the others
 	@HOSTILE_MESSAGES=$(HOSTILE_MESSAGES) $(BIN)/pytest -q tests/services/hostile
