@@ -31,6 +31,11 @@ class Planted:
         (folder / "faults.jsonl").write_text(self._done, "utf-8")
         return folder
 
+    @property
+    def calm_ms(self) -> int:
+        """When nothing was broken any more."""
+        return next(int(line["t"]) for line in map(json.loads, self._done.splitlines()) if line["what"] == "calm")
+
     # --- the log
 
     def commits(self, table: str = "") -> list[Row]:

@@ -231,6 +231,15 @@ def not_ended(run: Planted) -> None:
     run.head(row["table_id"])["version"] = row["version"] - 1
 
 
+def ended_only_by_a_vote(run: Planted) -> None:
+    """A game in which nobody has moved since nothing was broken any more."""
+    ended, _ = run.find("game_ended", lambda row, event: event.why in {types_pb2.ENDING_VOTE, types_pb2.ENDING_ALONE})
+    for row in run.commits(ended["table_id"]):
+        moves = {event.WhichOneof("kind") for event in message(row).events}
+        if row["version"] < ended["version"] and not moves & {"vote_opened", "voted"}:
+            row["stored_at"] = min(row["stored_at"], run.calm_ms - 1)
+
+
 def out_of_play(run: Planted) -> None:
     run.rows.append({"row": "quarantined", "table_id": run.acknowledged()["table_id"], "reason": "it is broken"})
 
@@ -364,6 +373,7 @@ PLANTED: dict[Callable[[Planted], None], str] = {
     timed_out_too_soon: "timed out",
     taken_for_gone: "gone",
     not_ended: "end",
+    ended_only_by_a_vote: "end",
     out_of_play: "quarantined",
     a_fault_of_ours: "internal",
     credits_from_nowhere: "ledger",

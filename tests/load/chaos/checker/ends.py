@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from omnipoly.wire.gen.game.v1 import table_pb2
+from omnipoly.wire.gen.game.v1 import table_pb2, types_pb2
 
 from .model import Model
 from .reading import Findings, Run
 
 _ENDING = frozenset(("vote_opened", "voted", "vote_closed", "game_ended", "seed_revealed", "connected", "disconnected"))
+
+_AGREED = frozenset((types_pb2.ENDING_VOTE, types_pb2.ENDING_ALONE))
+"""Endings that need no game that goes on; every other one comes of a move."""
 
 
 def check(run: Run, models: dict[str, Model], found: Findings) -> None:
@@ -22,6 +25,7 @@ def check(run: Run, models: dict[str, Model], found: Findings) -> None:
         found.count("games ended", int(model.started))
         if not model.started or not run.calm_ms:
             continue
-        after = [kind for row in run.log[table] if row.stored_ms >= run.calm_ms for kind, _ in row.events()]
-        if "game_ended" in after and _ENDING.issuperset(after):
+        after = [event for row in run.log[table] if row.stored_ms >= run.calm_ms for event in row.events()]
+        agreed = any(kind == "game_ended" and event.why in _AGREED for kind, event in after)
+        if agreed and _ENDING.issuperset(kind for kind, _ in after):
             found.fault("end", f"{table} was ended and did not go on before")
