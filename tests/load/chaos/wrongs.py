@@ -41,8 +41,8 @@ def doubled(run: Planted) -> None:
 
 
 def doubled_under_another_name(run: Planted) -> None:
-    """Its effect stands there twice, the second time as another command."""
-    row = run.acknowledged()
+    """Its effect, a decision opened under a number, stands there twice, the second time as another command."""
+    row, _ = run.find("asked", lambda row, event: bool(row["command_id"]) and row["version"] > 10)
     again = copy.deepcopy(row)
     again["command_id"] += "-b"
     run.change(again, lambda commit: setattr(commit, "command_id", again["command_id"]))
