@@ -90,7 +90,9 @@ class Decisions:
         room = self._room
         try:
             for _ in range(ASK_AGAIN):
-                answer = await self._upstream.legal(room.table, follower.caller.person, room.version)
+                answer = await self._upstream.legal(
+                    room.table, follower.caller.person, room.version, answers_only=True
+                )
                 if answer.version < room.version:
                     continue  # what came meanwhile may have changed it
                 if follower in room.followers:

@@ -146,9 +146,11 @@ class Upstream:
             table, "/omnipoly.auction.v1.AuctionService/GetAuction", request.SerializeToString(), timeout_s, resend=True
         )
 
-    async def legal(self, table: str, person: str, at_least: int, timeout_s: float = 10.0) -> table_pb2.LegalResponse:
-        """What a person's seat may do."""
-        request = table_pb2.LegalRequest(table=table, person=person, at_least=at_least)
+    async def legal(
+        self, table: str, person: str, at_least: int, timeout_s: float = 10.0, *, answers_only: bool = False
+    ) -> table_pb2.LegalResponse:
+        """What a person's seat may do; answers_only: in answer to its open decision."""
+        request = table_pb2.LegalRequest(table=table, person=person, at_least=at_least, answers_only=answers_only)
         return table_pb2.LegalResponse.FromString(await self.look("Legal", table, request, timeout_s))
 
     async def admit(self, table: str, identity: Any, pin: str, timeout_s: float = 10.0) -> table_pb2.AdmitResponse:

@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from omnipoly.rules import listing
-from omnipoly.rules.events import Asked, Shortened
+from omnipoly.rules.events import Advanced, Asked, ClocksMoved, Resumed, Shortened, Thawed
 from omnipoly.rules.state import Phase
 from omnipoly.wire import legal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from omnipoly.rules.events import Event
     from omnipoly.rules.state import State
 
+_ALL_CLOCKS = frozenset((Advanced, ClocksMoved, Resumed, Thawed))
+"""What moves every clock; what stood still, besides, had no legal actions meanwhile (TUB-PAUSE)."""
 _SHARED = frozenset((Phase.AUCTION, Phase.DEBT))
 """Phases in which what one may answer changes with what others do."""
 
 
-def prompts(s: State, happened: Iterable[Event], actor: str) -> list[tuple[str, bytes]]:
+def prompts(s: State, happened: Sequence[Event], actor: str) -> list[tuple[str, bytes]]:
     """Open decisions that are new, or whose legal actions may have changed: (person, serialized ``Prompt``).
 
     Bots look for themselves, and who is not connected asks when they come: listing costs more than deciding.
@@ -30,7 +32,7 @@ def prompts(s: State, happened: Iterable[Event], actor: str) -> list[tuple[str, 
     if not asked:
         return []
     if s.phases[-1] not in _SHARED:
-        touched = _touched(happened)
+        touched = _touched(happened) if not _ALL_CLOCKS.intersection(map(type, happened)) else set(asked)
         asked = [seat for seat in asked if seat in touched or s.holder[seat] == actor]
     found = []
     for seat in asked:

@@ -276,7 +276,8 @@ class TableServicer:
             if request.person not in s.holder:
                 raise failure(Code.NOT_SEATED)
             seat = s.holder.index(request.person)
-            listed = listing.legal_actions(s, seat, s.now_ms)
+            list_ = listing.prompt_actions if request.answers_only else listing.legal_actions
+            listed = list_(s, seat, s.now_ms)
             return pb.LegalResponse(
                 version=answer.version, prompt=legal.to_prompt(s.table, legal.prompt_of(s, seat), listed)
             ).SerializeToString()

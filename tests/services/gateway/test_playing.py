@@ -164,6 +164,21 @@ async def test_following_again_begins_anew(running: Stack, ann: Client, bob: Cli
     assert await stream.kinds_until("accepted") == ["commit", "accepted"]
 
 
+async def test_a_decision_is_told_alike_behind_its_commit_and_on_coming_back(
+    running: Stack, ann: Client, bob: Client
+) -> None:
+    """CORE-SEAT: whoever comes back finds the decision as they left it, not all else that a seat may do."""
+    table = await ann.create()
+    await bob.act(table, act.Join("Bob"))
+    stream, again = bob.play(), bob.play()
+    await stream.follow(table)
+    await stream.next("progress")
+    await ann.act(table, act.Start())
+    told = await stream.next("prompt")
+    await again.follow(table)
+    assert await again.next("prompt") == told
+
+
 async def test_an_act_sent_behind_a_follow_is_answered_behind_its_commit(
     running: Stack, ann: Client, bob: Client
 ) -> None:

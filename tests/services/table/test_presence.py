@@ -144,6 +144,11 @@ async def test_a_table_stands_still_while_nobody_is_there(caller: Caller, game: 
     resumed = replay(await caller.log(table), game)
     gone_ms = resumed.now_ms - paused.paused_ms
     assert resumed.deadline_ms == [at + gone_ms for at in paused.deadline_ms]
+    # whoever is there is told their decision anew: what was listed while it stood still was nothing
+    (told,) = answer.prompts
+    prompt, actions = legal.from_prompt(legal_pb2.Prompt.FromString(told.prompt))
+    assert (told.person, prompt.prompt, prompt.deadline_ms) == (BOB, resumed.prompt[1], resumed.deadline_ms[1])
+    assert [action.do for action in actions] == ["roll"]
     await caller.act(table, ANN, act.Roll())
 
 
@@ -168,3 +173,11 @@ async def test_decisions_are_told_to_persons_alone(caller: Caller, ear: Ear, gam
     assert not short.prompts
     asked = await caller.call("Legal", pb.LegalRequest(table=table, person=BOB))
     assert asked.prompt.prompt_id == state.prompt[1]
+
+
+async def test_only_the_answers_to_a_decision_are_listed_when_asked_so(caller: Caller, game: Game) -> None:
+    table = await two_persons(caller)
+    for only, listed in ((True, {"roll"}), (False, {"roll", "leave", "propose_end"})):
+        asked = await caller.call("Legal", pb.LegalRequest(table=table, person=BOB, answers_only=only))
+        _, actions = legal.from_prompt(asked.prompt)
+        assert {action.do for action in actions} == listed

@@ -587,22 +587,26 @@ class LegalRequest(_message.Message):
     TABLE_FIELD_NUMBER: _builtins.int
     PERSON_FIELD_NUMBER: _builtins.int
     AT_LEAST_FIELD_NUMBER: _builtins.int
+    ANSWERS_ONLY_FIELD_NUMBER: _builtins.int
     table: _builtins.str
     """The table's id, 1 to 36 characters."""
     person: _builtins.str
     """Whose seat, by its holder's id; at most 64 characters."""
     at_least: _builtins.int
     """The least version the answer must show; 0: what is committed by now."""
+    answers_only: _builtins.bool
+    """Only what answers the open decision, as it is told with the commit that opened it."""
     def __init__(
         self,
         *,
         table: _builtins.str = ...,
         person: _builtins.str = ...,
         at_least: _builtins.int = ...,
+        answers_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_least", b"at_least", "person", b"person", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answers_only", b"answers_only", "at_least", b"at_least", "person", b"person", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
