@@ -120,7 +120,7 @@ Global___LegalAction: _TypeAlias = LegalAction  # noqa: Y015
 
 @_typing.final
 class Prompt(_message.Message):
-    """A seat's open decision with everything it may answer."""
+    """A seat's open decision with what it may answer; where it was asked for, with everything the seat may do."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -135,8 +135,8 @@ class Prompt(_message.Message):
     seat: _builtins.int
     """Whose decision it is."""
     prompt_id: _builtins.int
-    """The running number, which an action may name as the prompt it answers; 0: no decision is open, and `actions` is what
-    the seat may do besides.
+    """The running number, which an action may name as the prompt it answers; 0, only where it was asked for: no decision is
+    open.
     """
     phase: _types_pb2.Phase.ValueType
     """The phase it belongs to."""
@@ -146,7 +146,9 @@ class Prompt(_message.Message):
 
     @_builtins.property
     def actions(self) -> _containers.RepeatedCompositeFieldContainer[Global___LegalAction]:
-        """What would be accepted from that seat now; at most 64."""
+        """What would be accepted from that seat now: where a decision is told, the answers to it; where it was asked for,
+        everything, also what cannot be taken back (leave, give_up, propose_end, remove). At most 64.
+        """
 
     def __init__(
         self,

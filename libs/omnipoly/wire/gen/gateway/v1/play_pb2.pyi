@@ -54,7 +54,7 @@ class PlayRequest(_message.Message):
 
     @_builtins.property
     def ask_legal(self) -> Global___AskLegal:
-        """Ask what one's seat may do."""
+        """Ask for everything one's seat may do."""
 
     @_builtins.property
     def say(self) -> Global___Say:
@@ -326,7 +326,7 @@ class PlayResponse(_message.Message):
 
     @_builtins.property
     def prompt(self) -> _legal_pb2.Prompt:
-        """The caller's seat has a decision to make; sent after the commit that opened it."""
+        """The caller's seat has a decision to make, with the answers to it; sent after the commit that opened it."""
 
     @_builtins.property
     def accepted(self) -> Global___Accepted:
@@ -338,7 +338,7 @@ class PlayResponse(_message.Message):
 
     @_builtins.property
     def legal(self) -> _legal_pb2.Prompt:
-        """What the caller's seat may do, as asked."""
+        """Everything the caller's seat may do, as asked."""
 
     @_builtins.property
     def renewed(self) -> Global___Renewed:
@@ -504,7 +504,7 @@ class LegalResponse(_message.Message):
     """The table's version it holds for."""
     @_builtins.property
     def prompt(self) -> _legal_pb2.Prompt:
-        """The seat's open decision with everything it may do."""
+        """The seat's open decision, if there is one, with everything the seat may do."""
 
     def __init__(
         self,

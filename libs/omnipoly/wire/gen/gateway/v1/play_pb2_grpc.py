@@ -202,7 +202,7 @@ class PlayServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Legal(self, request, context):
-        """Lists what the caller's seat may do.
+        """Lists everything the caller's seat may do.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -40,7 +40,7 @@ class PlayServiceStub:
     the server drains, the client is too slow for the answers to its own commands, or the protocol is broken.
     """
     Legal: _grpc.UnaryUnaryMultiCallable[_play_pb2.LegalRequest, _play_pb2.LegalResponse]
-    """Lists what the caller's seat may do."""
+    """Lists everything the caller's seat may do."""
     Roll: _grpc.UnaryUnaryMultiCallable[_play_pb2.RollRequest, _play_pb2.RollResponse]
     """Throw."""
     Buy: _grpc.UnaryUnaryMultiCallable[_play_pb2.BuyRequest, _play_pb2.BuyResponse]
@@ -110,7 +110,7 @@ class PlayServiceAsyncStub(PlayServiceStub):
     the server drains, the client is too slow for the answers to its own commands, or the protocol is broken.
     """
     Legal: _aio.UnaryUnaryMultiCallable[_play_pb2.LegalRequest, _play_pb2.LegalResponse]  # type: ignore[assignment]
-    """Lists what the caller's seat may do."""
+    """Lists everything the caller's seat may do."""
     Roll: _aio.UnaryUnaryMultiCallable[_play_pb2.RollRequest, _play_pb2.RollResponse]  # type: ignore[assignment]
     """Throw."""
     Buy: _aio.UnaryUnaryMultiCallable[_play_pb2.BuyRequest, _play_pb2.BuyResponse]  # type: ignore[assignment]
@@ -189,7 +189,7 @@ class PlayServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _play_pb2.LegalRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_play_pb2.LegalResponse, _abc.Awaitable[_play_pb2.LegalResponse]]:
-        """Lists what the caller's seat may do."""
+        """Lists everything the caller's seat may do."""
 
     @_abc_1.abstractmethod
     def Roll(

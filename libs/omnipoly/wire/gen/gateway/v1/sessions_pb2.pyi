@@ -44,7 +44,9 @@ class Session(_message.Message):
     name: _builtins.str
     """The name shown, 1 to 40 characters."""
     guest: _builtins.bool
-    """A guest: may play, but neither watch nor sit down at a paid table."""
+    """A guest: may play, but not sit down at a paid table, and watches only the table at which they sit, unless the operator
+    lets guests watch.
+    """
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
         """When the access token ends."""

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class WatchServiceStub:
-    """For viewers. Watching needs a sign-in that is not a guest's; games that are over are shown to guests, too.
+    """For viewers. Watching needs a sign-in that is not a guest's, but for the table at which one sits, and unless the operator
+    lets guests watch; games that are over are shown to guests, too.
     """
 
     def __init__(self, channel):
@@ -73,7 +74,8 @@ class WatchServiceStub:
 
 
 class WatchServiceServicer:
-    """For viewers. Watching needs a sign-in that is not a guest's; games that are over are shown to guests, too.
+    """For viewers. Watching needs a sign-in that is not a guest's, but for the table at which one sits, and unless the operator
+    lets guests watch; games that are over are shown to guests, too.
     """
 
     def Watch(self, request, context):
@@ -172,7 +174,8 @@ def add_WatchServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WatchService:
-    """For viewers. Watching needs a sign-in that is not a guest's; games that are over are shown to guests, too.
+    """For viewers. Watching needs a sign-in that is not a guest's, but for the table at which one sits, and unless the operator
+    lets guests watch; games that are over are shown to guests, too.
     """
 
     @staticmethod

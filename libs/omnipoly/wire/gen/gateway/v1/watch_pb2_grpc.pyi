@@ -27,7 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class WatchServiceStub:
-    """For viewers. Watching needs a sign-in that is not a guest's; games that are over are shown to guests, too."""
+    """For viewers. Watching needs a sign-in that is not a guest's, but for the table at which one sits, and unless the operator
+    lets guests watch; games that are over are shown to guests, too.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -50,7 +52,9 @@ class WatchServiceStub:
 
 @_typing.type_check_only
 class WatchServiceAsyncStub(WatchServiceStub):
-    """For viewers. Watching needs a sign-in that is not a guest's; games that are over are shown to guests, too."""
+    """For viewers. Watching needs a sign-in that is not a guest's, but for the table at which one sits, and unless the operator
+    lets guests watch; games that are over are shown to guests, too.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Watch: _aio.UnaryStreamMultiCallable[_watch_pb2.WatchRequest, _watch_pb2.WatchResponse]  # type: ignore[assignment]
@@ -69,7 +73,9 @@ class WatchServiceAsyncStub(WatchServiceStub):
     """Reads a page of everything that a finished game can be replayed and checked from."""
 
 class WatchServiceServicer(metaclass=_abc_1.ABCMeta):
-    """For viewers. Watching needs a sign-in that is not a guest's; games that are over are shown to guests, too."""
+    """For viewers. Watching needs a sign-in that is not a guest's, but for the table at which one sits, and unless the operator
+    lets guests watch; games that are over are shown to guests, too.
+    """
 
     @_abc_1.abstractmethod
     def Watch(
