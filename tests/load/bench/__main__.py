@@ -39,7 +39,7 @@ BUILD = Path("build")
 
 def main(
     only: Annotated[list[str] | None, typer.Option(metavar="B-…", help="Only this row; may be given again.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.2, help="Length of one half of a pair.")] = 2.0,
+    seconds: Annotated[float, typer.Option(min=0.2, help="Length of one half of a pair.")] = 1.0,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of each comparison.")] = 5,
     compare: Annotated[
         list[str] | None,
@@ -95,14 +95,14 @@ async def _measure(wanted: list[str], seconds: float, pairs: int, keep: Callable
     """keep: is given all rows so far after each."""
     rows: list[Row] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    error = Console(stderr=True)
-    with Progress(*columns, console=error, disable=not error.is_terminal) as progress:
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, disable=not screen.is_terminal) as progress:
         task = progress.add_task("starting", total=len(wanted))
 
         def tell(what: str) -> None:
             progress.update(task, description=what)
-            if not error.is_terminal:
-                error.print(what)
+            if not screen.is_terminal:
+                screen.print(what)
 
         this = asyncio.current_task()
         assert this is not None

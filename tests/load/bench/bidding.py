@@ -97,7 +97,8 @@ class Auction:
                     if kind in kinds:
                         await ask(self._link, "Act", acting(self._table, person, action))
                         break
-        raise RuntimeError("no auction was reached")
+        view = (await ask(self._link, "Read", table_pb2.ReadRequest(table=self._table))).view
+        raise RuntimeError(f"no auction was reached: phase {view.phase}, round {view.round}, ended {view.ended}")
 
 
 async def bids(running: Platform, asked: Asked) -> list[Row]:

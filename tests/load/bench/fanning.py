@@ -91,18 +91,18 @@ class Run:
                 await stream.read()
                 self._stalled = stream  # never read again
             else:
-                self._tasks.append(asyncio.create_task(self._listen(source, stream)))
+                self._tasks.append(asyncio.create_task(self._listen(source, stream, bare=floor)))
         while self._ready < watchers:  # noqa: ASYNC110 - a generator that ends anyway
             await asyncio.sleep(0.05)
 
-    async def _listen(self, source: Source, stream: Any) -> None:
+    async def _listen(self, source: Source, stream: Any, *, bare: bool) -> None:
         read = stream.read
         await read()
         self._ready += 1
         at = len(source.got)
         source.got.append(0)
         while (data := await read()) is not EOF:
-            commits = sum(one[0] == COMMIT for one in each(data))
+            commits = 1 if bare else sum(one[0] == COMMIT for one in each(data))
             if commits:
                 self.received += commits
                 before = source.got[at]
