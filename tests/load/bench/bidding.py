@@ -23,6 +23,15 @@ from .processes import SECRET, UNLIMITED, Platform
 from .rows import Asked, Half, Row, median, paired, played
 
 BIDDERS = 16
+ANSWERS = (
+    ("roll", act.Roll()),
+    ("decline", act.Decline()),
+    ("end_turn", act.EndTurn()),
+    ("pay", act.Pay()),
+    ("raise", act.Raise()),
+    ("give_up", act.GiveUp()),
+)
+"""What leads to an auction: the first that is listed."""
 TRIES = 400
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 
@@ -41,7 +50,11 @@ class Auction:
 
     async def bid(self, seconds: float) -> Half:
         """Bids for a while: how many were accepted a second."""
-        prompt = await self._open()
+        async with grpc.aio.insecure_channel(self._gateway) as channel:
+            return await self._bid(channel, seconds)
+
+    async def _bid(self, channel: Any, seconds: float) -> Half:
+        prompt, there = await self._open(channel)
         auction = next(action for action in prompt.actions if action.kind == "bid")
         amounts = itertools.count(auction.least)
         accepted = refused = 0
@@ -63,12 +76,11 @@ class Auction:
                         refused += 1
                         break
 
-        async with grpc.aio.insecure_channel(self._gateway) as channel:
-            streams = [self._stream(channel, person) for person in self._persons]
-            await asyncio.gather(*(bidder(stream) for stream in streams))
-            took_s = time.perf_counter() - began
-            for stream in streams:
-                stream.cancel()
+        streams = [self._stream(channel, person) for person in self._persons]
+        await asyncio.gather(*(bidder(stream) for stream in streams))
+        took_s = time.perf_counter() - began
+        for stream in (there, *streams):
+            stream.cancel()
         return Half(max(accepted, 1) / took_s, {"refused": refused, "accepted": accepted})
 
     async def close(self) -> None:
@@ -80,25 +92,33 @@ class Auction:
         open_ = channel.stream_stream("/omnipoly.gateway.v1.PlayService/Play", None, None)
         return open_(metadata=(("authorization", f"Bearer {token}"),))
 
-    async def _open(self) -> Any:
-        """A new game, played up to its first auction."""
+    async def _open(self, channel: Any) -> tuple[Any, Any]:
+        """A new game, played up to its first auction: the decision, and a stream of somebody who is there meanwhile.
+
+        With nobody there a table stands still (TUB-PAUSE).
+        """
         prefix = f"bid{next(self._games)}-"
         opened = await open_tables(self._address, 1, prefix, players=BIDDERS, start=True)
         self._table = next(iter(opened))
         self._persons = [f"guest:{prefix}0p{seat}" for seat in range(BIDDERS)]
+        there = self._stream(channel, self._persons[0])
+        await there.write(play_pb2.PlayRequest(follow=play_pb2.Follow(table=self._table)).SerializeToString())
         for _ in range(TRIES):
+            acted = False
             for person in self._persons:
                 request = table_pb2.LegalRequest(table=self._table, person=person)
                 prompt = (await ask(self._link, "Legal", request)).prompt
                 kinds = {action.kind for action in prompt.actions}
                 if "bid" in kinds and prompt.prompt_id:
-                    return prompt
-                for kind, action in (("roll", act.Roll()), ("decline", act.Decline()), ("end_turn", act.EndTurn())):
+                    return prompt, there
+                for kind, action in ANSWERS:
                     if kind in kinds:
                         await ask(self._link, "Act", acting(self._table, person, action))
+                        acted = True
                         break
-        view = (await ask(self._link, "Read", table_pb2.ReadRequest(table=self._table))).view
-        raise RuntimeError(f"no auction was reached: phase {view.phase}, round {view.round}, ended {view.ended}")
+            if not acted:
+                await asyncio.sleep(0.02)  # until it is heard that somebody is there
+        raise RuntimeError("no auction was reached")
 
 
 async def bids(running: Platform, asked: Asked) -> list[Row]:
