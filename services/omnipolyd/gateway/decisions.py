@@ -90,9 +90,7 @@ class Decisions:
         room = self._room
         try:
             for _ in range(ASK_AGAIN):
-                answer = await self._upstream.legal(
-                    room.table, follower.caller.person, room.version, answers_only=True
-                )
+                answer = await self._upstream.legal(room.table, follower.caller.person, room.version, answers_only=True)
                 if answer.version < room.version:
                     continue  # what came meanwhile may have changed it
                 if follower in room.followers:
