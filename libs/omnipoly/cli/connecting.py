@@ -106,6 +106,16 @@ async def patiently(call: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(refused.retry_after_s)
 
 
+async def first(of: AsyncIterator[T], most: int) -> list[T]:
+    """The first of what a server lists, at most so many; no page is asked for beyond them."""
+    found: list[T] = []
+    async for one in of:
+        found.append(one)
+        if len(found) >= most:
+            break
+    return found
+
+
 async def signed_in(client: Client, token: str, name: str) -> Session:
     """A session: of the token, or a guest's."""
     return client.with_token(token) if token else await client.sign_in_guest(name)

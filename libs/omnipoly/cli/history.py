@@ -46,9 +46,4 @@ def command(
 async def _results(gateway: str, token: str, person: str, edition: str, rows: int) -> list[table_pb2.GameResult]:
     async with connecting.connected(gateway) as client:
         session = await connecting.signed_in(client, token, "Reader")
-        found: list[table_pb2.GameResult] = []
-        async for result in session.games.results(person=person, edition=edition):
-            found.append(result)
-            if len(found) >= rows:
-                break
-        return found
+        return await connecting.first(session.games.results(person=person, edition=edition), rows)

@@ -43,9 +43,4 @@ def command(
 async def _standings(gateway: str, token: str, edition: str, month: str, rows: int) -> list[platform_pb2.Standing]:
     async with connecting.connected(gateway) as client:
         session = await connecting.signed_in(client, token, "Reader")
-        found: list[platform_pb2.Standing] = []
-        async for standing in session.games.leaderboard(edition=edition, month=month):
-            found.append(standing)
-            if len(found) >= rows:
-                break
-        return found
+        return await connecting.first(session.games.leaderboard(edition=edition, month=month), rows)

@@ -71,15 +71,10 @@ class Admin:
     async def export(self, table: str) -> watch_pb2.ExportResponse:
         """Everything that a game can be replayed from, also while it runs; as ``Games.export`` gives it."""
         whole = watch_pb2.ExportResponse()
-        token = ""
-        while True:
-            request = admin_pb2.ExportTableRequest(table=table, page_token=token)
-            page = await self._calls.call(self._stub.ExportTable, request)
-            token = page.next_page_token
-            page.next_page_token = ""
+        async for page in self._calls.pages(self._stub.ExportTable, admin_pb2.ExportTableRequest(table=table)):
             whole.MergeFrom(watch_pb2.ExportResponse.FromString(page.SerializeToString()))
-            if not token:
-                return whole
+        whole.next_page_token = ""
+        return whole
 
     async def remove(self, table: str, seat: int, *, reason: str = "", command_id: str = "") -> Answer:
         """Remove anybody's seat (TUB-REMOVE)."""
@@ -125,12 +120,7 @@ class Admin:
 
     async def audit(self, *, table: str = "", person: str = "", by: str = "") -> AsyncIterator[platform_pb2.AuditEntry]:
         """Calls of operators, the latest first; about a table, about a person, by one of them."""
-        token = ""
-        while True:
-            request = admin_pb2.ListAuditRequest(table=table, person=person, by=by, page_token=token)
-            page = await self._calls.call(self._stub.ListAudit, request)
+        request = admin_pb2.ListAuditRequest(table=table, person=person, by=by)
+        async for page in self._calls.pages(self._stub.ListAudit, request):
             for entry in page.entries:
                 yield entry
-            token = page.next_page_token
-            if not token:
-                return

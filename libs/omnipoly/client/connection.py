@@ -7,8 +7,8 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import grpc
 import grpc.aio
@@ -23,6 +23,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Request = TypeVar("Request")
 Response = TypeVar("Response")
+
+
+class _Listing(Protocol):
+    page_token: str
+
+
+class _Listed(Protocol):
+    next_page_token: str
+
+
+Listing = TypeVar("Listing", bound=_Listing)
+Listed = TypeVar("Listed", bound=_Listed)
 
 TIMEOUT_S = 10.0
 """How long a call waits for its answer unless it is said otherwise."""
@@ -197,3 +209,12 @@ class Calls:
         return await self.tokens.with_token(
             lambda token: self.connection.call(method, request, timeout_s=timeout_s, token=token)
         )
+
+    async def pages(self, method: UnaryUnaryMultiCallable[Listing, Listed], request: Listing) -> AsyncIterator[Listed]:
+        """The pages of a list, each asked for when it is read; ``request`` moves on with them. Raises ``Refused``."""
+        while True:
+            page = await self.call(method, request)
+            request.page_token = page.next_page_token
+            yield page
+            if not request.page_token:
+                return

@@ -22,16 +22,10 @@ class Games:
     async def export(self, table: str, *, pin: str = "") -> watch_pb2.ExportResponse:
         """Everything that a finished game can be replayed and checked from, its pages put together."""
         whole = watch_pb2.ExportResponse()
-        token = ""
-        while True:
-            page = await self._calls.call(
-                self._stub.Export, watch_pb2.ExportRequest(table=table, page_token=token, pin=pin)
-            )
-            token = page.next_page_token
-            page.next_page_token = ""
+        async for page in self._calls.pages(self._stub.Export, watch_pb2.ExportRequest(table=table, pin=pin)):
             whole.MergeFrom(page)
-            if not token:
-                return whole
+        whole.next_page_token = ""
+        return whole
 
     async def history(self, table: str, *, after: int = 0, pin: str = "") -> AsyncIterator[commit_pb2.Commit]:
         """A table's commits beyond a version, up to the last one there is."""
@@ -46,38 +40,23 @@ class Games:
 
     async def record(self, table: str, *, pin: str = "", language: str = "") -> AsyncIterator[watch_pb2.RecordLine]:
         """A table's record, the oldest line first; in a language that its edition has texts in, else in its own."""
-        token = ""
-        while True:
-            request = watch_pb2.RecordRequest(table=table, page_token=token, pin=pin, language=language)
-            page = await self._calls.call(self._stub.Record, request)
+        request = watch_pb2.RecordRequest(table=table, pin=pin, language=language)
+        async for page in self._calls.pages(self._stub.Record, request):
             for line in page.lines:
                 yield line
-            token = page.next_page_token
-            if not token:
-                return
 
     async def results(
         self, *, edition: str = "", person: str = "", table: str = ""
     ) -> AsyncIterator[table_pb2.GameResult]:
         """Finished games, the latest first."""
-        token = ""
-        while True:
-            request = watch_pb2.ListResultsRequest(edition=edition, person=person, table=table, page_token=token)
-            page = await self._calls.call(self._stub.ListResults, request)
+        request = watch_pb2.ListResultsRequest(edition=edition, person=person, table=table)
+        async for page in self._calls.pages(self._stub.ListResults, request):
             for result in page.results:
                 yield result
-            token = page.next_page_token
-            if not token:
-                return
 
     async def leaderboard(self, *, edition: str = "", month: str = "") -> AsyncIterator[platform_pb2.Standing]:
         """Persons by their finished games, the best first; of an edition, of a month as 2026-10 (UTC)."""
-        token = ""
-        while True:
-            request = watch_pb2.LeaderboardRequest(edition=edition, month=month, page_token=token)
-            page = await self._calls.call(self._stub.Leaderboard, request)
+        request = watch_pb2.LeaderboardRequest(edition=edition, month=month)
+        async for page in self._calls.pages(self._stub.Leaderboard, request):
             for standing in page.standings:
                 yield standing
-            token = page.next_page_token
-            if not token:
-                return

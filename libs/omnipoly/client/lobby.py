@@ -53,14 +53,8 @@ class Lobby:
 
     async def editions(self) -> list[edition_pb2.EditionSummary]:
         """What is played here, by id."""
-        found: list[edition_pb2.EditionSummary] = []
-        token = ""
-        while True:
-            page = await self._calls.call(self._stub.ListEditions, lobby_pb2.ListEditionsRequest(page_token=token))
-            found += page.editions
-            token = page.next_page_token
-            if not token:
-                return found
+        pages = self._calls.pages(self._stub.ListEditions, lobby_pb2.ListEditionsRequest())
+        return [edition async for page in pages for edition in page.editions]
 
     async def game(self, edition: str, digest: str = "") -> Game:
         """An edition compiled for play: the current one of that id, or the one of a digest."""
@@ -105,17 +99,12 @@ class Lobby:
         open_only: bool = False,
     ) -> AsyncIterator[table_pb2.TableSummary]:
         """Tables, the latest opened first, page by page as they are read."""
-        token = ""
-        while True:
-            request = lobby_pb2.ListTablesRequest(
-                status=status, edition=edition, mine=mine, open_only=open_only, page_size=100, page_token=token
-            )
-            page = await self._calls.call(self._stub.ListTables, request)
+        request = lobby_pb2.ListTablesRequest(
+            status=status, edition=edition, mine=mine, open_only=open_only, page_size=100
+        )
+        async for page in self._calls.pages(self._stub.ListTables, request):
             for table in page.tables:
                 yield table
-            token = page.next_page_token
-            if not token:
-                return
 
     # --- what one does there
 

@@ -25,11 +25,7 @@ class Wallet:
 
     async def ledger(self) -> AsyncIterator[platform_pb2.LedgerEntry]:
         """What came and went, the latest first, page by page as it is read."""
-        token = ""
-        while True:
-            page = await self._calls.call(self._stub.ListLedger, wallet_pb2.ListLedgerRequest(page_token=token))
+        request = wallet_pb2.ListLedgerRequest()
+        async for page in self._calls.pages(self._stub.ListLedger, request):
             for entry in page.entries:
                 yield entry
-            token = page.next_page_token
-            if not token:
-                return

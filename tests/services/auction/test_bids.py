@@ -112,6 +112,7 @@ async def test_what_stays_refused_never_reaches_the_table(auctions: Auctions, ta
 
 
 async def test_a_late_bid_never_hits_the_next_lot(auctions: Auctions, tables: Tables) -> None:
+    """Row 5 of the known faults."""
     table = await tables.start()
     await tables.auction(table)
     await auctions.ask("Bid", bid(table, BOB, 110))

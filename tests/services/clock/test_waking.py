@@ -116,6 +116,7 @@ async def test_a_deadline_that_was_moved_wakes_nobody(clock: Clock, tables: Tabl
 
 
 async def test_a_deadline_of_an_auction_that_is_over_does_nothing_to_the_next(tables: Tables) -> None:
+    """Row 6 of the known faults."""
     table = await tables.start()
     await tables.auction(table)
     await tables.act(table, "guest:bob", act.Bid(1, 50))

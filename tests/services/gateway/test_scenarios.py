@@ -80,6 +80,7 @@ async def make_stage(make_module_database: MakeDatabase, nats_url: str) -> Async
 
 @pytest.mark.parametrize("rules", [TRADES, LIFE], ids=["trades", "life at the table"])
 async def test_they_end_as_on_the_engine(make_stage: MakeStage, rules: set[str]) -> None:
+    """Row 28 and Row 42 of the known faults."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def run(scenario: Scenario) -> str:

@@ -169,6 +169,7 @@ async def test_several_gateways_of_one_person_count_as_one(
 async def test_with_nobody_there_the_table_stands_still(
     service: Presence, gateway: Gateway, tables: Tables, clock: DrivenClock
 ) -> None:
+    """Row 49 of the known faults."""
     table = await all_there(gateway, tables)
     clock.advance(5000)
     await gateway.report(*((table, person, CLOSED) for person in (ANN, BOB, CID)))

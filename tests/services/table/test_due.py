@@ -157,6 +157,7 @@ async def test_looking_plays_nothing(replica: Replica, caller: Caller, game: Gam
 
 
 async def test_a_table_that_nobody_moved_for_an_hour(replica: Replica, caller: Caller, game: Game) -> None:
+    """Row 49 of the known faults."""
     past = await begun(replica, game, started_ms=now_ms() - 3_601_000)
     answer = await caller.call("Wake", wake(past.table, past.state.deadline_ms[0]))
     assert not answer.HasField("next_deadline")
