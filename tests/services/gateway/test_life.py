@@ -27,7 +27,7 @@ from omnipolyd.presence.service import PresenceService
 from omnipolyd.table.config import TableSettings
 from omnipolyd.table.service import TableService
 from tests.services.conftest import MakeDatabase
-from tests.services.gateway.calling import SECRET, Client, Playing, Stack, Watching, gateway, unique_id
+from tests.services.gateway.calling import Client, Playing, Stack, Watching, gateway, unique_id
 from tests.services.waiting import eventually
 
 PIN = "48151623"
@@ -113,9 +113,7 @@ def in_order(wanted: list[str], found: list[str]) -> list[str]:
     return [one for one in wanted if not any(one in text for text in left)]
 
 
-async def test_an_evening_at_the_table(
-    make_database: MakeDatabase, nats_url: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_evening_at_the_table(make_database: MakeDatabase, nats_url: str) -> None:
     url = await make_database("omnipolyd.table.migrations")
     async with platform(url, nats_url) as public:
         evening = Evening(public)
@@ -126,18 +124,7 @@ async def test_an_evening_at_the_table(
             await _substitute(evening)
             await _vote(evening)
             await _look_back(evening)
-        (seed,) = await public.table.database.fetch("SELECT seed FROM secrets WHERE table_id = $1", evening.table)
-        secrets = [PIN.encode(), seed[0], seed[0].hex().encode()]
-        tokens = [client.token.encode() for client in (evening.ann, evening.bob, evening.vic, evening.bots)]
         await evening.close()
-    # nothing secret was in anything that anybody was sent, or in what was logged
-    for stream in evening.streams:
-        sent = b"".join(stream.heard)
-        assert sent
-        assert not any(secret in sent for secret in (*secrets, *tokens))
-    logged = "".join((*capfd.readouterr(), caplog.text))
-    assert "serving" in logged
-    assert not any(secret.decode("latin-1") in logged for secret in (*secrets, *tokens, SECRET.encode()))
 
 
 async def _fill(evening: Evening) -> None:
