@@ -34,8 +34,8 @@ PROMPTED: dict[Phase, tuple[type[Action], ...]] = {
 
 
 def prompt_actions(s: State, seat: int, now_ms: int) -> list[LegalAction]:
-    """The legal actions of a seat's open decision; empty when it has none."""
-    if not s.prompt[seat]:
+    """The legal actions of a seat's open decision; empty when it has none, as before the start."""
+    if not s.prompt or not s.prompt[seat]:
         return []
     return list(_list(s, seat, now_ms, PROMPTED[s.phases[-1]]))
 

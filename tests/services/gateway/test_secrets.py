@@ -90,6 +90,7 @@ async def test_nothing_secret_is_sent_or_logged(
                 meanwhile = {who: len(who.got) for who in (ann, vic)}
                 await game
             version = (await vic.view(table)).version
+            assert version > 20
             await watching.up_to(version)
             for who in (ann, vic):
                 for after in range(0, version, 200):
@@ -98,7 +99,6 @@ async def test_nothing_secret_is_sent_or_logged(
             held = (PIN.encode(), ann.token.encode(), vic.token.encode(), KEY.encode())
             hidden = (seed, seed.hex().encode(), seed.hex().upper().encode())
             for who, stream in ((ann, playing), (vic, watching)):
-                assert len(stream.heard) > 50
                 everything = b"\n".join((*stream.heard, *who.got))
                 assert seed.hex().encode() in everything  # once it is over: what was looked for would be found
                 assert not any(secret in everything for secret in held)

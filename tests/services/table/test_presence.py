@@ -176,6 +176,9 @@ async def test_decisions_are_told_to_persons_alone(caller: Caller, ear: Ear, gam
 
 
 async def test_only_the_answers_to_a_decision_are_listed_when_asked_so(caller: Caller, game: Game) -> None:
+    waiting = await caller.open(ANN)
+    asked = await caller.call("Legal", pb.LegalRequest(table=waiting, person=ANN, answers_only=True))
+    assert (asked.prompt.prompt_id, list(asked.prompt.actions)) == (0, [])
     table = await two_persons(caller)
     for only, listed in ((True, {"roll"}), (False, {"roll", "leave", "propose_end"})):
         asked = await caller.call("Legal", pb.LegalRequest(table=table, person=BOB, answers_only=only))
