@@ -9,7 +9,6 @@ for all and stands once, in `_panel` and `_dashboard`.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -587,23 +586,7 @@ def made() -> dict[str, str]:
     }
 
 
-def main() -> int:
-    """Runs as the arguments say; returns the exit code."""
-    parser = argparse.ArgumentParser(description="Writes Grafana's dashboards.")
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    check = parser.parse_args().check
-    differing = 0
-    for name, text in made().items():
-        path = TARGET / name
-        if path.exists() and path.read_text("utf-8") == text:
-            continue
-        differing += 1
-        print(f"differs from its description: {name} (make reference)" if check else f"wrote {name}")
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
-    return 1 if check and differing else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    import written
+
+    sys.exit(written.main("Writes Grafana's dashboards.", {TARGET / name: text for name, text in made().items()}))

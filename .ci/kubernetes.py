@@ -5,6 +5,7 @@ kustomize reads no file from outside its folder, so these are copies. `make refe
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
@@ -56,5 +57,6 @@ def files() -> dict[Path, str]:
 
 
 if __name__ == "__main__":
-    for path, text in files().items():
-        path.write_text(text, "utf-8")
+    import written
+
+    sys.exit(written.main("Writes what deploy/kubernetes has from elsewhere.", files()))

@@ -6,7 +6,6 @@ python .ci/reference.py --check    say which differ from the code; exit 1 if any
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import pkgutil
 import sys
@@ -242,23 +241,8 @@ def _default(field: Any) -> str:
 PAGES = {"metrics.md": metrics_page, "configuration.md": configuration_page}
 
 
-def main() -> int:
-    """Runs as the arguments say; returns the exit code."""
-    parser = argparse.ArgumentParser(description="Writes the references of docs/operations from the code.")
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    check = parser.parse_args().check
-    differing = 0
-    for name, make in PAGES.items():
-        page, path = make(), TARGET / name
-        if path.exists() and path.read_text("utf-8") == page:
-            continue
-        differing += 1
-        print(f"differs from the code: docs/operations/{name} (make reference)" if check else f"wrote {name}")
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(page, "utf-8")
-    return 1 if check and differing else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    import written
+
+    pages = {TARGET / name: make() for name, make in PAGES.items()}
+    sys.exit(written.main("Writes the references of docs/operations from the code.", pages))
