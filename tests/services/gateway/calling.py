@@ -252,8 +252,11 @@ class Playing(Watching):
     response: Any = play_pb2.PlayResponse
 
     async def send(self, **request: Any) -> None:
-        """Writes a request."""
-        await self.raw.write(play_pb2.PlayRequest(**request).SerializeToString())
+        """Writes a request. Raises ``Failure`` when the stream has ended with one."""
+        try:
+            await self.raw.write(play_pb2.PlayRequest(**request).SerializeToString())
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error) from None
 
     async def follow(self, table: str, resume: stream_pb2.Resume | None = None) -> None:
         """Asks to follow a table."""
