@@ -12,7 +12,9 @@ from omnipoly.rules import actions as act
 from omnipoly.rules.ring import Game
 from omnipoly.runtime import migrations
 from omnipoly.runtime.errors import SchemaError
-from tests.services.table.conftest import PACKAGE, Serve
+from tests.services.table import next_revision
+from tests.services.table.conftest import Serve
+from tests.services.table.next_revision import PACKAGE
 
 SCRIPTS = sorted(migrations._versions(PACKAGE).glob("[0-9]*.sql"))
 FIRST_HELD = 7
@@ -20,13 +22,9 @@ FIRST_HELD = 7
 
 VERSION = f"UPDATE {migrations.version_table(PACKAGE)} SET version_num = $1"  # noqa: S608
 
-# What a next revision may do: the kinds of statements that the test below lets through.
-NEXT = """
-ALTER TABLE heads ADD COLUMN region text NOT NULL DEFAULT '';
-ALTER TABLE commits ADD COLUMN size integer;
-CREATE TABLE regions (region text PRIMARY KEY);
-CREATE INDEX heads_by_region ON heads (region);
-"""
+CHANGES = r"\b(?:ALTER\s+TABLE|INDEX\s+\w+\s+ON)"
+"""Locks are kept to a migration's end. An append takes commits, then heads, then what belongs to a game's end: a
+migration that takes them in another order waits for an append that waits for it."""
 
 BREAKS = {
     "drops a table": r"\bDROP\s+TABLE\b",
@@ -37,6 +35,8 @@ BREAKS = {
     "adds a column that the old program does not fill": r"\bADD\s+COLUMN\s+(?![^;,]*\bDEFAULT\b)[^;,]*\bNOT\s+NULL\b",
     "adds a condition to what is there": r"\bALTER\s+TABLE\s+\w+\s+ADD\s+(CONSTRAINT|CHECK|UNIQUE)\b",
     "makes rows unique that were not": r"\bCREATE\s+UNIQUE\s+INDEX\s+\w+\s+ON\s+(?!new_)",
+    "changes another table before commits": rf"{CHANGES} (?!commits\b|new_)[\s\S]*{CHANGES} commits\b",
+    "changes another table before heads": rf"{CHANGES} (?!commits\b|heads\b|new_)[\s\S]*{CHANGES} heads\b",
 }
 """What an old program that still runs may trip over. A file that may all the same, because the program before does not
 use what it changes, says so: `-- unused since NNNN`."""
@@ -60,10 +60,12 @@ def test_a_revision_lets_the_program_before_it_go_on(script: Path) -> None:
 
 
 def test_what_would_break_an_old_program_is_found() -> None:
-    assert breaks(NEXT) == []
+    assert breaks(next_revision.SQL) == []
     assert breaks("ALTER TABLE heads DROP COLUMN host;") == ["drops a column"]
     assert breaks("ALTER TABLE heads ADD COLUMN x text NOT NULL;") != []
     assert breaks("CREATE UNIQUE INDEX i ON commits (actor);") != []
+    assert breaks("CREATE INDEX i ON heads (host); ALTER TABLE commits ADD COLUMN x int;") != []
+    assert breaks("ALTER TABLE results ADD COLUMN x int; ALTER TABLE heads ADD COLUMN x int;") != []
     assert (
         breaks("CREATE TABLE x (a int); CREATE UNIQUE INDEX i ON x (a); ALTER TABLE x ALTER COLUMN a SET NOT NULL;")
         == []
@@ -80,7 +82,7 @@ async def test_a_game_goes_on_over_the_next_schema_under_old_replicas_and_new_on
     try:
         # As a newer `omnipolyd migrate` does it, while games are played: in one transaction.
         async with connection.transaction():
-            await connection.execute(NEXT)
+            await connection.execute(next_revision.SQL)
             await connection.execute(VERSION, f"{int(newest) + 1:04}")
         await old.caller.act(table, "guest:ann", act.Roll())
         # One that restarts meanwhile comes up again, and both write.
