@@ -126,7 +126,9 @@ class TableServicer:
         content = pb.OpenRequest(
             edition=request.edition, options=request.options, unseated=request.unseated, dev=request.dev
         )
-        pin, for_digest = await self._doors.new_pin(requests.new_pin(request.pin), f"open {person} {command_id}")
+        pin, for_digest = await self._doors.new_pin(
+            requests.new_pin(request.pin), f"open {person} {command_id}", person, deadline
+        )
         opening = Opening(
             self._catalogue.by_name(request.edition),
             options,

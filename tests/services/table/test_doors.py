@@ -13,7 +13,7 @@ from omnipoly.rules.ring import Game
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.game.v1 import table_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
-from omnipolyd.table.doors.pins import Hasher
+from omnipolyd.table.doors.pins import PLACES, PLACES_OF_A_PERSON, Hasher
 from omnipolyd.table.doors.store import TRIES
 from tests.services.table.calling import Caller, identity, replay, unique_id
 from tests.services.table.conftest import Serve
@@ -305,16 +305,52 @@ async def test_a_pin_is_in_nothing_that_is_kept_told_or_logged(
 
 
 async def test_the_same_pin_twice_leaves_nothing_alike() -> None:
-    hasher = Hasher()
-    one, two = await hasher.new(PIN), await hasher.new(PIN)
+    hasher, until = Hasher(), asyncio.get_running_loop().time() + 60
+    (one, kept), (two, again) = [await hasher.new(PIN, "a", ANN, until) for _ in range(2)]
     assert one.salt != two.salt
     assert one.hash != two.hash
     assert await hasher.fits(PIN, one)
     assert not await hasher.fits(OTHER, one)
-    assert await hasher.digest(PIN, "a") == await hasher.digest(PIN, "a")
-    assert await hasher.digest(PIN, "a") != await hasher.digest(PIN, "b")
-    assert await hasher.digest(PIN, "a") != await hasher.digest(OTHER, "a")
-    assert await hasher.digest("", "a") == b""
+    assert kept == again
+    assert kept != (await hasher.new(PIN, "b", ANN, until))[1]
+    assert kept != (await hasher.new(OTHER, "a", ANN, until))[1]
+
+
+async def test_a_flood_of_new_pins_is_refused_and_keeps_nobody_waiting(caller: Caller, private: str) -> None:
+    """Nobody's deadline passes for it: who comes beyond the places is refused at once, and nothing is done for them."""
+    hosts = [f"oidc:{private}-{number}" for number in range(PLACES + 4)]
+    tables = [await caller.open(host) for host in hosts]
+    hosted = list(zip(tables, hosts, strict=True))
+    flood = asyncio.gather(*(set_pin(caller, table, PIN, host) for table, host in 2 * hosted), return_exceptions=True)
+    await admit(caller, private, VIC, PIN)  # waits for none of them
+    assert not flood.done()
+    answers = await flood
+    refused = [answer for answer in answers if isinstance(answer, Failure)]
+    assert {(one.status.name, one.reason) for one in refused} == {("RESOURCE_EXHAUSTED", "unavailable")}
+    assert all(one.retry_after_s for one in refused)
+    assert PLACES <= len(answers) - len(refused) < len(answers)
+    await set_pin(caller, tables[-1], PIN, hosts[-1])
+    assert (await refusal(admit(caller, tables[-1], VIC))).reason == "wrong_pin"
+
+
+async def test_one_person_has_few_new_pins_waiting(caller: Caller) -> None:
+    table = await caller.open(ANN)
+    answers = await asyncio.gather(*(set_pin(caller, table, PIN) for _ in range(10)), return_exceptions=True)
+    refused = [answer for answer in answers if isinstance(answer, Failure)]
+    assert {(one.status.name, one.reason) for one in refused} == {("RESOURCE_EXHAUSTED", "rate_limited")}
+    assert len(answers) - len(refused) >= PLACES_OF_A_PERSON
+    await set_pin(caller, table, PIN)
+
+
+async def test_nothing_is_hashed_for_who_has_given_up() -> None:
+    hasher = Hasher()
+    with pytest.raises(Failure) as caught:
+        await hasher.new(PIN, "a", ANN, asyncio.get_running_loop().time())
+    assert caught.value.status.name == "DEADLINE_EXCEEDED"
+    for _ in range(PLACES):  # nor is their place kept
+        with hasher.trying(ANN), hasher.trying(ANN), pytest.raises(Failure) as caught, hasher.trying(ANN):
+            pass
+        assert caught.value.reason == "rate_limited"
 
 
 # --- viewers who are sent away ----------------------------------------------------------------------------------------

@@ -47,11 +47,10 @@ class Doors:
             "BarViewer": self._bar_viewer,
         }
 
-    async def new_pin(self, digits: str, command: str) -> tuple[Pin | None, bytes]:
-        """(what to keep of a PIN, what stands for it in its command's digest); ``command`` names that."""
-        if not digits:
-            return None, b""
-        return await self._hasher.new(digits), await self._hasher.digest(digits, command)
+    async def new_pin(self, digits: str, command: str, person: str, until: float) -> tuple[Pin | None, bytes]:
+        """(what to keep of a PIN, what stands for it in its command's digest), as ``Hasher.new``; "" stands for
+        itself."""
+        return await self._hasher.new(digits, command, person, until) if digits else (None, b"")
 
     async def _admit(self, body: bytes, waits_s: float, traceparent: str) -> bytes:
         request = requests.parse(pb.AdmitRequest, body)
@@ -95,7 +94,7 @@ class Doors:
         until = requests.usual_deadline(waits_s)
         if digits and not (await self.keeping.standing(table_id, person, until)).host:
             raise failure(Code.NOT_HOST)  # before anything is hashed for them
-        pin, content = await self.new_pin(digits, f"{table_id} {person} {command_id}")
+        pin, content = await self.new_pin(digits, f"{table_id} {person} {command_id}", person, until)
         command = SetPin(table_id, pin, actor=person, command_id=command_id, content=content, deadline=until)
         answer = await self._tables.submit(table_id, command)
         await self._tell(table_id, until)

@@ -116,11 +116,14 @@ class Keeping:
         if entry.open or entry.barred or entry.pin is None:
             return entry
         number = entry.pin_number
-        tried = await within(until, lambda: self._store.begin_try(table_id, number, person))
-        if isinstance(tried, timedelta):
-            raise failure(Code.RATE_LIMITED, "Too many wrong PINs; wait a while.", retry_after_s=tried.total_seconds())
-        if not await self._hasher.fits(digits, entry.pin):
-            return entry
+        with self._hasher.trying(person):
+            tried = await within(until, lambda: self._store.begin_try(table_id, number, person))
+            if isinstance(tried, timedelta):
+                raise failure(
+                    Code.RATE_LIMITED, "Too many wrong PINs; wait a while.", retry_after_s=tried.total_seconds()
+                )
+            if not await self._hasher.fits(digits, entry.pin):
+                return entry
         admitted = await within(until, lambda: self._store.let_in(table_id, person, number, tried))
         return entry._replace(admitted=admitted)
 
