@@ -299,6 +299,10 @@ class Bus:
             if bucket in {"", watch.bucket}:
                 watch.restart()
 
+    async def looked_after(self) -> None:
+        """Returns once streams and buckets have been looked after for the first time: made, where that was possible."""
+        await self._keeper.looked()
+
     def missing(self) -> None:
         """Has the streams and buckets looked after at once: somebody has missed one."""
         self._keeper.hurry()

@@ -106,6 +106,11 @@ class Keeper:
         self._wake = asyncio.Event()
         self._lock = asyncio.Lock()
         self._served_connects = 0
+        self._looked = asyncio.Event()
+
+    async def looked(self) -> None:
+        """Returns once everything has been looked after for the first time, with whatever success."""
+        await self._looked.wait()
 
     def declare(self, spec: StreamSpec | BucketSpec) -> None:
         """Adds a stream or bucket to those kept."""
@@ -124,6 +129,7 @@ class Keeper:
             self._wake.clear()
             connects = self._bus.connects
             stands = await self.ensure()
+            self._looked.set()
             if stands and connects != self._served_connects:
                 self._served_connects = connects
                 await self._bus.after_connect()
@@ -149,15 +155,19 @@ class Keeper:
         return stands
 
     async def _ensure_one(self, jetstream: JetStreamContext, name: str, kept: _Kept) -> None:
-        if kept.agreed:
-            try:
-                await jetstream.stream_info(name)
+        there = True
+        try:
+            await jetstream.stream_info(name)
+            if kept.agreed:
                 return
-            except js_errors.NotFoundError:
+        except js_errors.NotFoundError:
+            there = False
+            if kept.agreed:
                 log.warning("bus_stream_lost", stream=name)
         try:
-            info = await jetstream.add_stream(kept.config)
-            if info.did_create:
+            # The answer says "created" of one that stood as well: nobody's watch is to begin anew for that.
+            await jetstream.add_stream(kept.config)
+            if not there:
                 MADE.labels(name).inc()
                 log.info("bus_stream_made", stream=name)
                 self._bus.restart_watches(name.removeprefix("KV_"))

@@ -71,6 +71,7 @@ class Watch:
 
     async def run(self) -> None:
         """For ever; supervised by the bus."""
+        await self._bus.looked_after()  # a bucket that is only just made would have it begin twice
         while True:
             await self._bus.wait_connected()
             try:

@@ -169,10 +169,10 @@ class BotsService(app.Service):
 
     async def _heard(self, message: Message) -> None:
         table = message.subject.rpartition(".")[2]
-        if table in self._tables or self._play is None:
+        if table in self._tables:
             return
-        worth = self._hints.heard(message.data)
-        if worth:
+        worth = self._hints.heard(message.data)  # also while there is no gateway: who sits where is told only once
+        if worth and self._play is not None:
             self._take_up(worth)
 
     # --- tables

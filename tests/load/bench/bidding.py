@@ -1,10 +1,18 @@
-"""B-BIDS: one auction with sixteen bidders, who each bid again when they are answered, through the auction service."""
+"""B-BIDS: one auction with sixteen bidders, who each bid again when they are answered, through the auction service.
+
+They play an edition of their own: the classic one, with a million for each, so that no auction ends for want of money.
+Each bid is the least that is then due: it asks for ten more than the last one sent.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import re
+import tempfile
 import time
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import grpc.aio
@@ -23,6 +31,9 @@ from .processes import SECRET, UNLIMITED, Platform
 from .rows import Asked, Half, Row, median, paired, played
 
 BIDDERS = 16
+STEP = 10
+EDITION = "bidding"
+CASH = "1000000"
 ANSWERS = (
     ("roll", act.Roll()),
     ("decline", act.Decline()),
@@ -56,7 +67,7 @@ class Auction:
     async def _bid(self, channel: Any, seconds: float) -> Half:
         prompt, there = await self._open(channel)
         auction = next(action for action in prompt.actions if action.kind == "bid")
-        amounts = itertools.count(auction.least)
+        amounts = itertools.count(auction.least, STEP)
         accepted = refused = 0
         began = time.perf_counter()
         until = began + seconds
@@ -98,7 +109,7 @@ class Auction:
         With nobody there a table stands still (TUB-PAUSE).
         """
         prefix = f"bid{next(self._games)}-"
-        opened = await open_tables(self._address, 1, prefix, players=BIDDERS, start=True)
+        opened = await open_tables(self._address, 1, prefix, players=BIDDERS, start=True, edition=EDITION)
         self._table = next(iter(opened))
         self._persons = [f"guest:{prefix}0p{seat}" for seat in range(BIDDERS)]
         there = self._stream(channel, self._persons[0])
@@ -121,13 +132,34 @@ class Auction:
         raise RuntimeError("no auction was reached")
 
 
+def write_edition(folder: Path) -> None:
+    """The classic edition under another name, where money is no object. Raises ``ValueError`` when it is another."""
+    text = resources.files("omnipoly.editions").joinpath("data/tubbypoly.toml").read_text("utf-8")
+    for pattern, instead in (
+        (r'(?m)^id = "tubbypoly"$', f'id = "{EDITION}"'),
+        (r"(?m)^start_cash = .*$", f"start_cash = {{ default = {CASH}, values = [{CASH}] }}"),
+    ):
+        text, found = re.subn(pattern, instead, text)
+        if not found:
+            raise ValueError(f"the classic edition has no {pattern}")
+    if f"least_step = {STEP}\n" not in text:
+        raise ValueError(f"bids of the classic edition do not rise by {STEP}")
+    (folder / f"{EDITION}.toml").write_text(text, "utf-8")
+
+
 async def bids(running: Platform, asked: Asked) -> list[Row]:
     """B-BIDS."""
+    with tempfile.TemporaryDirectory(prefix="omnipoly-bench-") as folder:
+        write_edition(Path(folder))
+        return await _bids(running, asked, folder)
+
+
+async def _bids(running: Platform, asked: Asked, folder: str) -> list[Row]:
     asked.tell("B-BIDS")
-    table = await running.table(await running.database())
+    table = await running.table(await running.database(), OMNIPOLY_EDITIONS=folder)
     limits = {"OMNIPOLY_BIDS_PER_SECOND": "1000000", "OMNIPOLY_BIDS_BURST": "1000000"}
     way = await running.serve("auction", OMNIPOLY_TABLE_ADDR=table.address, **limits)
-    gateway = await running.gateway([table], OMNIPOLY_AUCTION_ADDR=way.address)
+    gateway = await running.gateway([table], OMNIPOLY_AUCTION_ADDR=way.address, OMNIPOLY_EDITIONS=folder)
     generator = await running.generator(PLAYING, to="product", gateway=gateway.address, table=table.address, tables=1)
     auction = Auction(table.address, gateway.address)
     await auction.bid(0.3)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 
 import asyncpg
 
-from .processes import Platform
+from .processes import Platform, Process, free_port
 from .rows import Asked, Row, median, medians_of_cpu, paired, played
 
 PLAYING = "tests.load.bench.playing"
@@ -98,7 +99,7 @@ async def replicas(running: Platform, asked: Asked) -> list[Row]:
         halves = []
         for count in (1, number):
             database = await running.database()
-            tables = [await running.table(database, OMNIPOLY_METRICS_PORT="0") for _ in range(count)]
+            tables = [await running.table(database, OMNIPOLY_METRICS_PORT=str(free_port())) for _ in range(count)]
             gateway = await running.gateway(tables)
             generator = await running.generator(
                 PLAYING, to="product", gateway=gateway.address, table=tables[0].address, tables=64
@@ -106,12 +107,15 @@ async def replicas(running: Platform, asked: Asked) -> list[Row]:
             await generator.ask(seconds=min(1.0, asked.seconds))
             halves.append((generator, [*tables, gateway], database))
         (one, ones_are, _), (many, many_are, database) = halves
+        at_start = await _conflicts(many_are[:-1]), await _commits(database)
         ratio, ones, others = await paired(
             asked,
             lambda g=one, p=ones_are: played(running, g, p, asked.seconds),
             lambda g=many, p=many_are: played(running, g, p, asked.seconds),
         )
         commits, gaps, twice = await _looked_through(database)
+        conflicts = await _conflicts(many_are[:-1]) - at_start[0]
+        thousandth = 1000 * conflicts / max(1, commits - at_start[1])
         rows.append(
             Row(
                 "B-REPLICAS",
@@ -124,8 +128,33 @@ async def replicas(running: Platform, asked: Asked) -> list[Row]:
                 {"refused": sum(half.details["refused"] for half in others)},
             )
         )
+        rows.append(
+            Row(
+                "B-REPLICAS",
+                f"conflicts per thousand commits, {number} table replicas",
+                f"{thousandth:.2f} ({conflicts:.0f} in {commits - at_start[1]})",
+                "",
+                thousandth,
+                "< 1",
+                thousandth < 1,
+                {},
+            )
+        )
         await running.clear()
     return rows
+
+
+async def _conflicts(tables: Sequence[Process]) -> float:
+    """Commands that were decided anew because another replica was faster."""
+    return sum([await table.metric("omnipoly_commit_conflicts_total") for table in tables])
+
+
+async def _commits(database: str) -> int:
+    connection = await asyncpg.connect(database)
+    try:
+        return int(await connection.fetchval("SELECT count(*) FROM commits"))
+    finally:
+        await connection.close()
 
 
 async def compared(running: Platform, asked: Asked, variables: dict[str, str], other: str = "") -> list[Row]:

@@ -34,14 +34,26 @@ def acting(table: str, who: str, action: act.Action) -> table_pb2.ActRequest:
 
 
 async def open_tables(
-    address: str, count: int, prefix: str = "t", *, players: int = 1, start: bool = False
+    address: str,
+    count: int,
+    prefix: str = "t",
+    *,
+    players: int = 1,
+    start: bool = False,
+    edition: str = "tubbypoly",
+    clock_s: int = 0,
 ) -> dict[str, Any]:
-    """Tables by id with the last answer each; the persons are ``<prefix><number>p<seat>``."""
+    """Tables by id with the last answer each; the persons are ``<prefix><number>p<seat>``.
+
+    clock_s: seconds of an open decision; 0: the edition's.
+    """
     link = Link(address)
 
     async def one(number: int) -> tuple[str, Any]:
         host = f"guest:{prefix}{number}p0"
-        request = table_pb2.OpenRequest(identity=person(host), command_id=f"o{next(_numbers)}", edition="tubbypoly")
+        request = table_pb2.OpenRequest(identity=person(host), command_id=f"o{next(_numbers)}", edition=edition)
+        if clock_s:
+            request.options.clock_s = clock_s
         answer = await ask(link, "Open", request)
         table = answer.table
         for seat in range(1, players):

@@ -16,13 +16,17 @@ from omnipoly.wire.gen.table.v1 import table_pb2
 
 from .games import acting, ask, open_tables
 from .playing import RATHER
-from .processes import Platform, Process, cpu_s, memory_bytes
+from .processes import Platform, Process, cpu_s, free_port, memory_bytes
 from .rows import Asked, Half, Row, median, paired
 
 SHORT, LONG = 100, 20_000
 """Events."""
 CLOSE = (10, 1000, 10_000)
 AT_ONCE = 10
+ACTIVE, COME_AND_GO = 400, 4000
+"""Tables in memory at once, and all that come and go."""
+NOISE_BYTES = 64
+"""What an allocator's rounding comes to, spread over the tables: less than the smallest thing kept for one would be."""
 
 
 class Game:
@@ -212,26 +216,35 @@ async def _spread(process: Process, ids: list[str], prefix: str, seconds: float)
 
 
 async def _memory(running: Platform, asked: Asked) -> list[Row]:
-    """What an active table takes, and what is left of it once it was evicted."""
+    """What an active table takes, and what is left of one that was evicted.
+
+    What is freed is not given back to the system: tables that came and went must make room for those that come next.
+    """
     asked.tell("B-TABLES: memory")
-    games = 400
     database = await running.database()
     table = await running.table(database)
-    await open_tables(table.address, games, "warm", players=2, start=True)
+    await open_tables(table.address, COME_AND_GO, "warm", players=2, start=True)
     await table.stop()
-    # another process, which has had none of them in memory: what is freed is not given back to the system
-    table = await running.table(database)
     connection = await asyncpg.connect(database)
     ids = [row[0] for row in await connection.fetch("SELECT table_id FROM heads")]
     await connection.close()
-    link = Link(table.address)
-    await ask(link, "Read", table_pb2.ReadRequest(table=ids[0]))
+    # other processes, which have had none of them in memory
+    table = await running.table(database)
+    await _read(table, ids[:1])
     empty = memory_bytes(table.pid)
-    for at in range(0, games, 32):
-        await asyncio.gather(*(ask(link, "Read", table_pb2.ReadRequest(table=one)) for one in ids[at : at + 32]))
-    full = memory_bytes(table.pid)
-    await link.close()
-    each = (full - empty) / games / 1024
+    await _read(table, ids[:ACTIVE])
+    each = (memory_bytes(table.pid) - empty) / ACTIVE / 1024
+    await table.stop()
+    asked.tell("B-TABLES: memory after eviction")
+    table = await running.table(database, OMNIPOLY_EVICT_AFTER_S="0.05", OMNIPOLY_METRICS_PORT=str(free_port()))
+    sizes = []
+    for at in range(0, COME_AND_GO, ACTIVE):
+        await _read(table, ids[at : at + ACTIVE])
+        async with asyncio.timeout(30):
+            while await table.metric("omnipoly_tables_in_memory"):  # noqa: ASYNC110 - of another process
+                await asyncio.sleep(0.05)
+        sizes.append(memory_bytes(table.pid))
+    left = (sizes[-1] - sizes[1]) / (COME_AND_GO - 2 * ACTIVE)
     return [
         Row(
             "B-TABLES",
@@ -242,5 +255,23 @@ async def _memory(running: Platform, asked: Asked) -> list[Row]:
             "< 1",
             each < 64,
             {},
-        )
+        ),
+        Row(
+            "B-TABLES",
+            f"memory left of {COME_AND_GO - 2 * ACTIVE} evicted tables, each",
+            f"{left:.0f} bytes",
+            "",
+            left,
+            f"0 (< {NOISE_BYTES})",
+            left < NOISE_BYTES,
+            {"sizes": sizes},
+        ),
     ]
+
+
+async def _read(table: Process, ids: list[str]) -> None:
+    """Has a replica load these tables."""
+    link = Link(table.address)
+    for at in range(0, len(ids), 32):
+        await asyncio.gather(*(ask(link, "Read", table_pb2.ReadRequest(table=one)) for one in ids[at : at + 32]))
+    await link.close()

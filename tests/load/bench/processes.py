@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import sys
 import tempfile
+import urllib.request
 import uuid
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -15,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
+from prometheus_client.parser import text_string_to_metric_families
 
 from omnipoly.runtime import migrations
 from omnipoly.runtime.embedded import EmbeddedNats, EmbeddedPostgres
@@ -59,12 +62,20 @@ def memory_bytes(pid: int) -> int:
     return 0
 
 
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 class Process:
     """A role in a process of its own that says on standard error, in one line of JSON, when and where it serves."""
 
-    def __init__(self, name: str, process: asyncio.subprocess.Process, address: str) -> None:
+    def __init__(self, name: str, process: asyncio.subprocess.Process, address: str, metrics_port: int) -> None:
         self.name = name
         self.address = address
+        self._metrics_port = metrics_port
         self._process = process
         self._rest = asyncio.create_task(self._drain())
 
@@ -92,8 +103,20 @@ class Process:
             while line := await process.stderr.readline():
                 said.append(line.decode(errors="replace"))
                 if line.startswith(b"{") and (word := json.loads(line)).get("event") == "serving":
-                    return cls(name, process, word["address"])
+                    return cls(name, process, word["address"], int(variables.get("OMNIPOLY_METRICS_PORT", 0)))
         raise RuntimeError(f"{name} did not start: {''.join(said)}")
+
+    async def metric(self, name: str) -> float:
+        """The sum of a metric's samples; the process was started with a ``OMNIPOLY_METRICS_PORT``."""
+        return await asyncio.to_thread(self._metric, name)
+
+    def _metric(self, name: str) -> float:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics_port}/metrics", timeout=10) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+        found = [sample.value for family in families for sample in family.samples if sample.name == name]
+        if not found:
+            raise LookupError(f"{self.name} has no metric {name}")
+        return sum(found)
 
     async def stop(self) -> None:
         """Ends it, in order where it does not take too long."""

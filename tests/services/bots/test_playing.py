@@ -93,6 +93,8 @@ async def test_two_replicas_decide_everything_once(platform: Stack, client: Clie
     session = await client.sign_in_guest("Host")
     one, two = bots(platform), bots(platform)
     async with running(one), running(two), session.play() as play:
+        for service in (one, two):
+            await eventually(lambda service=service: service._play is not None and service._app.bus.connected)
         table = await opened(session, "tubbypoly", rounds=6)
         replica = await play.follow(table)
         await session.lobby.start(table)
@@ -106,6 +108,21 @@ async def test_two_replicas_decide_everything_once(platform: Stack, client: Clie
     for commit in log:
         if ".v" in commit.command_id:
             assert int(commit.command_id.rpartition(".v")[2]) == commit.version - 1, "decided on the version before"
+
+
+async def test_what_is_heard_between_two_connections_counts(platform: Stack, client: Client) -> None:
+    session = await client.sign_in_guest("Host")
+    service = bots(platform)
+    async with running(service), session.play() as play:
+        await eventually(lambda: service._play is not None and service._app.bus.connected)
+        connected, service._play = service._play, None
+        table = await opened(session, "tubbypoly")
+        await eventually(lambda: table in service._hints._seated)
+        service._play = connected
+        replica = await play.follow(table)
+        await session.lobby.start(table)
+        await until(play, replica, over)
+    assert service.decisions
 
 
 async def test_a_replica_that_dies_is_followed_by_another(platform: Stack, client: Client) -> None:
