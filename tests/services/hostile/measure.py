@@ -1,8 +1,9 @@
-"""What hostile clients cost everybody else: ``python -m tests.services.hostile.measure``.
+"""Hostile clients at length: ``python -m tests.services.hostile.measure``, what `make hostile` does.
 
-Eight persons at four tables play at an even pace, over a gateway with its usual limits, before, during and after each
-attack; what their commands take is compared with and without it. All attacks come twice, and the memory of gateway and
-table is looked at after each round: what grows once is a cache, what grows again grows without bound.
+First odd messages at every RPC (``storm``), then what attacks cost everybody else. Eight persons at four tables play at
+an even pace, over a gateway with its usual limits, before, during and after each attack; what their commands take is
+compared with and without it. All attacks come twice, and the memory of gateway and table is looked at after each round:
+what grows once is a cache, what grows again grows without bound.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import secrets
 import sys
 import time
-from pathlib import Path
 from statistics import median, quantiles
 
 from omnipoly.rules import actions as act
+from omnipoly.runtime import logging
 from omnipolyd.gateway import tokens
 from tests.load.bench.processes import SECRET, Platform, Process, cpu_s, memory_bytes, platform
 from tests.services.gateway.calling import Client, Playing
+from tests.services.hostile import storm
 from tests.services.hostile.attacks import ATTACKS
+from tests.services.hostile.methods import RPCS
 
 TABLES = 4
 EVERY_S = 0.1
@@ -27,7 +31,6 @@ EVERY_S = 0.1
 ROUNDS = 2
 MOST = 2.0
 """How many times longer the others' p99 may be."""
-REPORT = Path("build/hostile.json")
 
 
 class Others:
@@ -137,7 +140,7 @@ async def measured(seconds: float) -> int:
         worst = max(min(row["ratio"] for row in rows if row["attack"] == name) for name in ATTACKS)
         growth = [round((last - first) / 2**20, 1) for first, last in zip(memory[0], memory[-1], strict=True)]
         report = {"rows": rows, "worst_ratio": worst, "grown_mib": dict(zip(("gateway", "table"), growth, strict=True))}
-        _write(report)
+        storm.write("attacks", report)
         print(f"worst ratio of p99 (the better of {ROUNDS} rounds): {worst}; grown in the last round: {growth} MiB")  # noqa: T201
         return 0 if worst <= MOST else 1
 
@@ -149,16 +152,16 @@ async def _started(servers: Platform) -> tuple[Process, Process]:
     return table, gateway
 
 
-def _write(report: dict[str, object]) -> None:
-    REPORT.parent.mkdir(exist_ok=True)
-    REPORT.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
-
-
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.services.hostile.measure")
-    parser.add_argument("--seconds", type=float, default=8, help="of each measurement; there are 36")
-    return asyncio.run(measured(parser.parse_args().seconds))
+    parser.add_argument("--messages", type=int, default=storm.MESSAGES, help="odd ones at each RPC; 0: attacks alone")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="of the odd messages")
+    parser.add_argument("--seconds", type=float, default=8, help="of each measurement of attacks; there are 36")
+    given = parser.parse_args()
+    logging.configure("hostile", level="error")
+    bad = asyncio.run(storm.stormed(list(RPCS), given.messages, given.seed)) if given.messages else 0
+    return asyncio.run(measured(given.seconds)) or bad
 
 
 if __name__ == "__main__":

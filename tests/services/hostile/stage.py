@@ -30,7 +30,6 @@ from omnipolyd.trade.service import TradeService
 from tests.services.gateway.calling import Client, Stack, game, gateway
 from tests.services.hostile import mutating
 from tests.services.hostile.methods import RPCS, Rpc, fault_in
-from tests.services.hostile.straight import Handlers
 
 WITHIN_S = 30.0
 AT_ONCE = 16
@@ -92,10 +91,8 @@ async def platform(database_url: str, nats_url: str, **settings: Any) -> AsyncIt
 class Thrower:
     """Throws messages at the public RPCs, as several people, and looks at every answer."""
 
-    def __init__(self, stack: Stack, rng: random.Random, straight: Handlers | None = None) -> None:
-        """straight: the way of plain calls, where not over the network."""
+    def __init__(self, stack: Stack, rng: random.Random) -> None:
         self.stack = stack
-        self._straight = straight
         self.rng = rng
         self.thrown = 0
         self.faults: list[Fault] = []
@@ -202,11 +199,7 @@ class Thrower:
 
     async def _call(self, rpc: Rpc, client: Client, message: bytes) -> None:
         try:
-            if self._straight is not None:
-                answer = await self._straight.call(rpc.path, message, client.metadata)
-            else:
-                answer = await client.raw(f"{rpc.service}/{rpc.method}", message, WITHIN_S)
-            rpc.response.FromString(answer)
+            rpc.response.FromString(await client.raw(f"{rpc.service}/{rpc.method}", message, WITHIN_S))
         except Failure as failure:
             self._look(rpc, message, failure)
         else:

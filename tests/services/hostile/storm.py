@@ -1,0 +1,266 @@
+"""Odd messages at every public RPC, very many: ``python -m tests.services.hostile.storm [--messages N] [--only RPC]``.
+
+Postgres, NATS, a table service, auction, trade, presence and two gateways run as processes, with their limits raised so
+that messages are answered for what they are and not for how many they are; two more processes throw. A run is good
+when every answer is a proper one, nothing is logged as an error, every process lives, its memory stays within bounds,
+and a game can be played after each RPC. It shows how far it is, says a line for each RPC, and writes its part of
+``build/hostile.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from omnipoly.runtime import logging, migrations
+from omnipoly.runtime.embedded import EmbeddedNats, EmbeddedPostgres
+from tests.load.bench.processes import SECRET, UNLIMITED, Generator, Process, cpu_s, memory_bytes
+from tests.services.conftest import roomy_folder
+from tests.services.hostile.methods import RPCS
+
+MESSAGES = int(os.environ.get("HOSTILE_MESSAGES") or 100_000)
+THROWERS = 2
+"""As many as gateways: each throws at its own."""
+AT_A_TIME = 1000
+"""Messages of one order; after each it is said how far the run is."""
+FEWER: dict[str, tuple[int, str]] = {}
+"""RPCs at which fewer messages are thrown, how many at most, and why: none."""
+MOST_MIB = 1024
+"""What a process may grow to: all that it keeps in memory is bounded, and this is far above it."""
+REPORT = Path("build/hostile.json")
+RAISED = {
+    **UNLIMITED,
+    "OMNIPOLY_DEV": "true",
+    "OMNIPOLY_REFLECTION": "false",
+    "OMNIPOLY_SIGN_INS_PER_SECOND": "1000000",
+    "OMNIPOLY_SIGN_INS_BURST": "1000000",
+    "OMNIPOLY_GUESTS_WATCH": "true",
+    "OMNIPOLY_CHAT_LINES_PER_SECOND": "1000",
+    "OMNIPOLY_REPEATS_FOR_S": "0",
+}
+"""With the limits of a person and of a connection in place most messages would be refused unread."""
+
+
+class Watched(Process):
+    """A service of which everything is kept that it logs above its usual course."""
+
+    def __init__(self, *given: Any) -> None:
+        self.errors: list[str] = []
+        self.warnings: Counter[str] = Counter()
+        super().__init__(*given)
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended."""
+        return self._process.returncode is not None
+
+    async def ended(self) -> None:
+        """Until it has, and all it has said is read."""
+        await self._process.wait()
+        await self._rest
+
+    async def _drain(self) -> None:
+        assert self._process.stderr is not None
+        while line := await self._process.stderr.readline():
+            if b'"level": "info"' in line or b'"level": "debug"' in line:
+                continue
+            text = line.decode(errors="replace").strip()
+            try:
+                said = json.loads(text)
+            except ValueError:
+                said = {}  # what is no line of a log is a crash of something
+            if said.get("level") == "warning":
+                self.warnings[str(said.get("event"))] += 1
+            elif text:
+                self.errors.append(text[:4000])
+
+
+class Storm:
+    """What runs, and who throws."""
+
+    def __init__(self, services: dict[str, Watched], throwers: list[Generator]) -> None:
+        self.services = services
+        self._throwers = throwers
+
+    async def at(self, name: str, messages: int, seed: int) -> dict[str, Any]:
+        """Throws so many at an RPC; its line of the report."""
+        began, cpu = time.perf_counter(), {key: cpu_s(one.pid) for key, one in self.services.items()}
+        statuses: Counter[str] = Counter()
+        faults: list[str] = []
+        thrown = faulty = 0
+
+        async def throwing(number: int, thrower: Generator, share: int) -> None:
+            nonlocal thrown, faulty
+            while share:
+                some = min(AT_A_TIME, share)
+                share -= some
+                came = await thrower.ask(what="throw", rpc=name, messages=some, seed=f"{seed} {name} {number}")
+                thrown += came["thrown"]
+                faulty += came["faulty"]
+                statuses.update(came["statuses"])
+                faults.extend(f"{what}\n    {message}" for what, message in came["faults"])
+                _progress(name, thrown, messages, time.perf_counter() - began)
+
+        count = len(self._throwers)
+        await asyncio.gather(
+            *(
+                throwing(number, thrower, messages // count + (number < messages % count))
+                for number, thrower in enumerate(self._throwers)
+            )
+        )
+        seconds = time.perf_counter() - began
+        unwell = (await self._throwers[0].ask(what="still_well"))["unwell"]
+        if unwell:
+            faults.append(f"no game can be played any more: {unwell}")
+        faults.extend(self.what_is_wrong())
+        return {
+            "rpc": name,
+            "messages": thrown,
+            "seconds": round(seconds, 1),
+            "statuses": dict(statuses.most_common()),
+            "faulty": faulty,
+            "faults": faults,
+            "cpu_us": {
+                key: round((cpu_s(one.pid) - cpu[key]) / max(thrown, 1) * 1e6) for key, one in self.services.items()
+            },
+            "mib": {key: round(memory_bytes(one.pid) / 2**20, 1) for key, one in self.services.items()},
+        }
+
+    def what_is_wrong(self) -> list[str]:
+        """With the services, since the last time: errors logged, processes ended or grown."""
+        wrong = []
+        for key, one in self.services.items():
+            wrong += [f"{key} has logged: {line}" for line in one.errors]
+            one.errors.clear()
+            if one.gone:
+                wrong.append(f"{key} has ended")
+            elif memory_bytes(one.pid) > MOST_MIB * 2**20:
+                wrong.append(f"{key} has grown to {memory_bytes(one.pid) / 2**20:.0f} MiB")
+        return wrong
+
+
+@asynccontextmanager
+async def storm() -> AsyncIterator[Storm]:
+    """Everything, for the length of the block."""
+    started: list[Process | Generator] = []
+
+    async def serve(role: str, **variables: str) -> Watched:
+        process = await Watched.start(
+            role,
+            "omnipolyd.main",
+            "serve",
+            role,
+            OMNIPOLY_PORT="0",
+            OMNIPOLY_PLAINTEXT="all",
+            OMNIPOLY_NATS_URL=nats.url,
+            **RAISED,
+            **variables,
+        )
+        assert isinstance(process, Watched)
+        started.append(process)
+        return process
+
+    with EmbeddedPostgres(roomy_folder(), ephemeral=True) as postgres, EmbeddedNats() as nats:
+        await migrations.migrate(postgres.url, "omnipolyd.table.migrations")
+        try:
+            table = await serve("table", OMNIPOLY_DATABASE_URL=postgres.url)
+            services = {"table": table}
+            addresses = {"OMNIPOLY_TABLE_ADDR": table.address}
+            for role in ("auction", "trade", "presence"):
+                services[role] = await serve(role, OMNIPOLY_TABLE_ADDR=table.address)
+                addresses[f"OMNIPOLY_{role.upper()}_ADDR"] = services[role].address
+            throwers = []
+            for number in range(THROWERS):
+                gateway = await serve("gateway", OMNIPOLY_SESSION_KEY=SECRET, **addresses)
+                services[f"gateway {number + 1}"] = gateway
+                thrower = await Generator.start(
+                    "tests.services.hostile.throwing", gateway=gateway.address, secret=SECRET, name=str(number)
+                )
+                started.append(thrower)
+                throwers.append(thrower)
+            yield Storm(services, throwers)
+        finally:
+            while started:
+                await started.pop().stop()
+
+
+async def stormed(names: list[str], messages: int, seed: int) -> int:
+    """Throws so many at each; prints the lines and writes the report. The exit code."""
+    print(f"{messages} messages at each of {len(names)} RPCs, --seed {seed}", flush=True)  # noqa: T201
+    for name, (most, why) in FEWER.items():
+        print(f"  at most {most} at {name}: {why}")  # noqa: T201
+    began, rows = time.perf_counter(), []
+    async with storm() as running:
+        for name in names:
+            row = await running.at(name, min(messages, FEWER.get(name, (messages, ""))[0]), seed)
+            rows.append(row)
+            _say_row(row, len(rows), len(names))
+            write("messages", {"seed": seed, "seconds": round(time.perf_counter() - began), "rows": rows})
+        warnings = {key: dict(one.warnings) for key, one in running.services.items() if one.warnings}
+    bad = [row["rpc"] for row in rows if row["faults"]]
+    total = Counter[str]()
+    for row in rows:
+        total.update(row["statuses"])
+    print(  # noqa: T201
+        f"{sum(row['messages'] for row in rows)} messages at {len(rows)} RPCs in {time.perf_counter() - began:.0f} s; "
+        f"{len(rows) - len(bad)} RPCs good{', bad: ' + ', '.join(bad) if bad else ''}"
+    )
+    print(f"answers: {_counts(total)}; warnings logged: {json.dumps(warnings)}")  # noqa: T201
+    grown = ", ".join(f"{key} {rows[0]['mib'][key]:.0f} to {rows[-1]['mib'][key]:.0f}" for key in rows[0]["mib"])
+    print(f"MiB after the first RPC and after the last: {grown}", flush=True)  # noqa: T201
+    return 1 if bad else 0
+
+
+def write(part: str, what: object) -> None:
+    """Writes a part of the report, and keeps the others."""
+    REPORT.parent.mkdir(exist_ok=True)
+    report = json.loads(REPORT.read_text("utf-8")) if REPORT.exists() else {}
+    REPORT.write_text(json.dumps({**report, part: what}, indent=1) + "\n", "utf-8")
+
+
+def _progress(name: str, thrown: int, messages: int, seconds: float) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{name}: {thrown} of {messages}, {thrown / seconds:.0f} a second \x1b[K")
+
+
+def _say_row(row: dict[str, Any], number: int, of: int) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    rate = row["messages"] / max(row["seconds"], 0.1)
+    word = f"FAULTY {row['faulty']}" if row["faults"] else "good"
+    print(  # noqa: T201
+        f"{number:3d}/{of} {time.strftime('%H:%M:%S')} {row['rpc']}: {word}; {row['messages']} in {row['seconds']} s "
+        f"({rate:.0f}/s); {_counts(row['statuses'])}",
+        flush=True,
+    )
+    for fault in row["faults"]:
+        print(f"  FAULT {fault}", flush=True)  # noqa: T201
+
+
+def _counts(statuses: dict[str, int]) -> str:
+    return ", ".join(f"{status} {count}" for status, count in sorted(statuses.items(), key=lambda one: -one[1]))
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.services.hostile.storm")
+    parser.add_argument("--messages", type=int, default=MESSAGES, help="at each RPC")
+    parser.add_argument("--only", action="append", choices=RPCS, help="this RPC alone; may be given several times")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
+    given = parser.parse_args()
+    logging.configure("storm", level="error")
+    return asyncio.run(stormed(given.only or list(RPCS), given.messages, given.seed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
