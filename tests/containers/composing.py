@@ -33,6 +33,8 @@ class Piece(NamedTuple):
     command: list[str]
     environment: dict[str, str]
     networks: list[str]
+    aliases: list[str]
+    """What it is called there besides its name."""
     port: int
     """The port that is published; 0: none is."""
     replicas: int
@@ -66,6 +68,12 @@ def filled(text: str, variables: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, text)
 
 
+def asked() -> set[str]:
+    """The variables that have to be given."""
+    text = (FOLDER / "compose.yaml").read_text("utf-8")
+    return {found[1] for found in _VARIABLE.finditer(text) if found[2] == ":?"}
+
+
 def document() -> dict[str, Any]:
     """The file, its merges done, nothing filled in."""
     found: dict[str, Any] = yaml.safe_load((FOLDER / "compose.yaml").read_text("utf-8"))
@@ -92,13 +100,15 @@ def _piece(name: str, service: dict[str, Any]) -> Piece:
             "timeout": _ns(check["timeout"]),
             "retries": check["retries"],
         }
-    ports = service.get("ports", [])
+    ports, networks = service.get("ports", []), service["networks"]
+    more = networks.values() if isinstance(networks, dict) else ()
     return Piece(
         name,
         service["image"],
         service.get("command", []),
         service.get("environment", {}),
-        service["networks"],
+        list(networks),
+        sorted({alias for network in more for alias in network["aliases"]}),
         int(ports[0].rpartition(":")[2]) if ports else 0,
         service.get("deploy", {}).get("replicas", 1),
         [_mount(volume) for volume in service.get("volumes", [])],

@@ -36,14 +36,22 @@ STOP_S = 40
 class Box(DockerContainer):
     """A container in several networks: in all of them before it starts."""
 
-    def __init__(self, piece: composing.Piece, number: int, networks: dict[str, Network]) -> None:
-        self.name = f"{piece.name}-{number}" if piece.replicas > 1 else piece.name
+    def __init__(
+        self, piece: composing.Piece, name: str, networks: Mapping[str, Network], aliases: list[str], port: int = 0
+    ) -> None:
+        """aliases: what it is called in its networks. port: this machine's, for the one that it publishes."""
+        self.name = name
         self.piece = piece
         self.networks = {name: networks[name] for name in piece.networks}
         first, *self._others = self.networks.values()
-        self.aliases = [piece.name]
+        self.aliases = aliases
+        self.port = port
         super().__init__(piece.image, network=first, network_aliases=self.aliases)
         self.with_kwargs(**piece.options, hostname=self.name, labels=leftovers.labels())
+        if program := PROGRAMS.get(piece.name.partition("-")[0]):
+            self.with_kwargs(**self._kwargs, entrypoint=program)
+        if port:
+            self.ports[str(piece.port)] = ("127.0.0.1", port)  # type: ignore[assignment]
         self.with_envs(**piece.environment)
         self.with_command(piece.command)
         for mount in piece.mounts:
@@ -79,6 +87,14 @@ class Box(DockerContainer):
         await asyncio.to_thread(self.get_wrapped_container().stop, timeout=STOP_S)
         return int((await asyncio.to_thread(self.get_wrapped_container().wait))["StatusCode"])
 
+    def of_image(self, image: str) -> Box:
+        """One that takes its place, from another image."""
+        return Box(self.piece._replace(image=image), self.name, self.networks, self.aliases, self.port)
+
+    def beside(self, image: str) -> Box:
+        """One more of its service, from an image, that nobody calls."""
+        return Box(self.piece._replace(image=image), f"{self.piece.name}-beside", self.networks, [])
+
     async def part(self, network: str) -> None:
         """Takes it out of a network, with all connections it has there."""
         wrapped = self.networks[network]._unwrap_network
@@ -107,7 +123,7 @@ class Box(DockerContainer):
         return self.get_wrapped_container().logs().decode("utf-8", "replace")
 
     async def measured(self, metric: str) -> float:
-        """One of its metrics that has no labels, as it tells it now."""
+        """One of its metrics, with its labels where it has any, as it tells it now."""
         url = f"http://{self.address_in('inside')}:9100/metrics"
         text = (await asyncio.to_thread(_get, url)).decode()
         values = [line.split()[1] for line in text.splitlines() if line.split(" ")[0] == metric]
@@ -123,10 +139,11 @@ class Box(DockerContainer):
 class Stack:
     """All containers."""
 
-    def __init__(self, boxes: dict[str, Box], ports: dict[str, int], variables: dict[str, str]) -> None:
+    def __init__(self, boxes: dict[str, Box], variables: dict[str, str], folder: Path) -> None:
         self.boxes = boxes
-        self._ports = ports
-        self._variables = variables
+        self.variables = variables
+        """What was given for those of compose.yaml."""
+        self._folder = folder
 
     @property
     def gateways(self) -> list[str]:
@@ -135,16 +152,36 @@ class Stack:
 
     def published(self, name: str) -> str:
         """host:port at which this machine publishes a container's port."""
-        return f"127.0.0.1:{self._ports[name]}"
+        return f"127.0.0.1:{self.boxes[name].port}"
 
     def of(self, service: str) -> list[str]:
         """The containers of a service, by name."""
         return [name for name, box in self.boxes.items() if box.piece.name == service]
 
-    def database_url(self) -> str:
-        """Postgres, from this machine: its network lets nothing out, but this machine has an address in it."""
-        host = self.boxes["postgres"].address_in("data")
-        return f"postgresql://omnipoly:{self._variables['POSTGRES_PASSWORD']}@{host}:5432/omnipoly"
+    def database_url(self, service: str = "migrate") -> str:
+        """Postgres as a service has it, from this machine: its network lets nothing out, but this machine is in it."""
+        told = self.boxes[self.of(service)[0]].piece.environment["OMNIPOLY_DATABASE_URL"]
+        return told.replace("@postgres:", f"@{self.boxes['postgres'].address_in('data')}:")
+
+    async def replace(self, name: str, image: str) -> None:
+        """Stops a container in order and has one from another image take its place, as Compose does; it serves then."""
+        old = self.boxes[name]
+        code = await old.leave_in_order()
+        assert code == 0, old.log()
+        await asyncio.to_thread(_retire, self.boxes.pop(name), self._folder, f"{name}-before")
+        new = old.of_image(image)
+        await asyncio.to_thread(new.start)
+        self.boxes[name] = new
+        await _serves(new)
+
+    async def once(self, service: str, image: str) -> tuple[int, str]:
+        """Runs one more of a service from an image until it ends; its exit code, and what it said."""
+        box = self.boxes[self.of(service)[0]].beside(image)
+        await asyncio.to_thread(box.start)
+        try:
+            return await asyncio.to_thread(box.wait), box.log()
+        finally:
+            await asyncio.to_thread(_retire, box, self._folder, box.name)
 
     async def prometheus(self, path: str) -> Any:
         """What Prometheus' API answers."""
@@ -168,13 +205,9 @@ async def running(
         "PROMETHEUS_IMAGE": SERVERS,
         "OTLP_ENDPOINT": "",
         "SESSION_KEY": KEY,
-        "POSTGRES_PASSWORD": secrets.token_hex(8),
-        "NATS_PASSWORD": secrets.token_hex(8),
-        "GRAFANA_PASSWORD": "unused",
-    }
+    } | {name: f"s{secrets.token_hex(8)}" for name in composing.asked() if name.endswith("_PASSWORD")}
     composition = composing.read(given)
     boxes: dict[str, Box] = {}
-    ports: dict[str, int] = {}
     async with AsyncExitStack() as up:
         networks = {
             name: await asyncio.to_thread(_network(up, internal)) for name, internal in composition.networks.items()
@@ -189,18 +222,15 @@ async def running(
             for name in ready:
                 piece = waiting.pop(name)
                 await _conditions(piece, boxes)
+                own = volumes.own(piece)
+                own = own._replace(environment={**piece.environment, **variables.get(name, {})})
                 for number in range(1, piece.replicas + 1):
-                    box = Box(volumes.own(piece), number, networks)
-                    box.with_envs(**variables.get(name, {}))
-                    if program := PROGRAMS.get(name.partition("-")[0]):
-                        box.with_kwargs(**box._kwargs, entrypoint=program)
-                    if piece.port:
-                        ports[box.name] = _free_port()
-                        box.ports[str(piece.port)] = ("127.0.0.1", ports[box.name])  # type: ignore[assignment]
-                    begun.append(box)
+                    called = f"{name}-{number}" if piece.replicas > 1 else name
+                    port = _free_port() if piece.port else 0
+                    begun.append(Box(own, called, networks, [name, *piece.aliases], port))
             await asyncio.gather(*(asyncio.to_thread(box.start) for box in begun))
             boxes |= {box.name: box for box in begun}
-        stack = Stack(boxes, ports, given)
+        stack = Stack(boxes, given, folder)
         services = [box for box in boxes.values() if box.piece.command[:1] == ["serve"]]
         await asyncio.gather(*(_serves(box) for box in services))
         yield stack
@@ -273,12 +303,14 @@ def _network(up: AsyncExitStack, internal: bool) -> Any:
 async def _end(boxes: dict[str, Box], folder: Path) -> None:
     """Keeps all logs and removes all containers."""
 
-    def end(box: Box) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{box.name}.log").write_text(box.log(), "utf-8")
-        box.stop()
+    await asyncio.gather(*(asyncio.to_thread(_retire, box, folder, name) for name, box in boxes.items()))
 
-    await asyncio.gather(*(asyncio.to_thread(end, box) for box in boxes.values()))
+
+def _retire(box: Box, folder: Path, name: str) -> None:
+    """Keeps its log under a name and removes it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.log").write_text(box.log(), "utf-8")
+    box.stop()
 
 
 def _free_port() -> int:

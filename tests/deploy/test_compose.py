@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +16,13 @@ from tests.repository.tree import ROOT
 from . import code
 
 FOLDER = composing.FOLDER
+NODES = ["nats-1", "nats-2", "nats-3"]
 SECRETS = {
     name: f"of-the-tests-{name.lower()}-longer-than-32-characters"
-    for name in ("SESSION_KEY", "POSTGRES_PASSWORD", "NATS_PASSWORD", "GRAFANA_PASSWORD")
+    for name in (
+        *("SESSION_KEY", "GRAFANA_PASSWORD", "POSTGRES_PASSWORD", "POSTGRES_OWNER_PASSWORD", "POSTGRES_TABLE_PASSWORD"),
+        *("NATS_SYS_PASSWORD", *(f"NATS_{role.upper()}_PASSWORD" for role in ROLES)),
+    )
 }
 KEYS = {
     "image",
@@ -110,15 +115,48 @@ def test_a_stop_is_waited_for(document: dict[str, Any]) -> None:
 
 
 def test_three_nats_nodes_know_one_another(composition: composing.Composition) -> None:
-    nodes = [name for name in composition.pieces if name.startswith("nats-")]
-    config = (FOLDER / "nats.conf").read_text("utf-8")
-    assert re.findall(r"nats://([\w-]+):6222", config) == nodes
+    (name,) = {name for node in NODES for name in composition.pieces[node].aliases}
     for piece in services(composition):
-        assert re.findall(r"@([\w-]+):4222", piece.environment["OMNIPOLY_NATS_URL"]) == nodes
-        assert int(piece.environment["OMNIPOLY_NATS_REPLICAS"]) == len(nodes)
-    for name in nodes:
-        asked = set(re.findall(r"\$(\w+)", config))
-        assert asked == composition.pieces[name].environment.keys()
+        assert piece.environment["OMNIPOLY_NATS_URL"].partition("@")[2] == f"{name}:4222"
+        assert int(piece.environment["OMNIPOLY_NATS_REPLICAS"]) == len(NODES)
+    files = (FOLDER / "nats.conf", ROOT / "deploy/nats/passwords.conf")
+    asked = set(re.findall(r"\$(NATS_\w+)", "".join(file.read_text("utf-8") for file in files)))
+    for node in NODES:
+        piece = composition.pieces[node]
+        assert asked == piece.environment.keys()
+        assert piece.environment["NATS_SERVER_NAME"] == node
+        routes = re.findall(r"nats://node:([\w-]+)@([\w-]+):6222", piece.environment["NATS_ROUTES"])
+        assert routes == [(SECRETS["NATS_SYS_PASSWORD"], other) for other in NODES]
+        beside = {Path(mount.target).name: Path(mount.target).parent for mount in piece.mounts if mount.mode == "ro"}
+        assert beside.keys() == {"nats.conf", "passwords.conf", "permissions.conf"}
+        assert set(beside.values()) == {Path(piece.command[1]).parent}, "one includes the next"
+
+
+def test_each_service_has_its_own_password_and_no_other(composition: composing.Composition) -> None:
+    held = {role: {f"NATS_{role.upper()}_PASSWORD"} for role in ROLES}
+    held["table"].add("POSTGRES_TABLE_PASSWORD")
+    held["migrate"] = {"POSTGRES_OWNER_PASSWORD"}
+    users = dict.fromkeys(ROLES, "omnipoly_table_service") | {"migrate": "omnipoly_owner"}
+    for name, own in held.items():
+        environment = composition.pieces[name].environment
+        told = " ".join(environment.values())
+        assert {key for key, value in SECRETS.items() if value in told} - {"SESSION_KEY"} == own, name
+        if name in ROLES:
+            assert environment["OMNIPOLY_NATS_URL"].startswith(f"nats://{name}:")
+        if url := environment.get("OMNIPOLY_DATABASE_URL"):
+            assert url.startswith(f"postgresql://{users[name]}:")
+
+
+def test_postgres_makes_the_roles_at_its_first_start(composition: composing.Composition) -> None:
+    postgres = composition.pieces["postgres"]
+    mounted = {mount.target: Path(mount.source) for mount in postgres.mounts if mount.mode == "ro"}
+    (first,) = (source for target, source in mounted.items() if target.startswith("/docker-entrypoint-initdb.d/"))
+    script = first.read_text("utf-8")
+    assert set(re.findall(r"^\\getenv \w+ (\w+)$", script, re.MULTILINE)) <= postgres.environment.keys()
+    (roles,) = re.findall(r"^\\i (.+)$", script, re.MULTILINE)
+    assert mounted[roles] == ROOT / "deploy/postgres/roles.sql"
+    told = set(re.findall(r"^\\(?:getenv|set) (\w+) ", script, re.MULTILINE))
+    assert told == set(re.findall(r":'(\w+)'", mounted[roles].read_text("utf-8")))
 
 
 def test_files_that_are_mounted_are_there(composition: composing.Composition, document: dict[str, Any]) -> None:
@@ -151,7 +189,8 @@ def test_everything_that_may_be_given_is_in_the_example() -> None:
     defaults = dict(re.findall(r"\$\{(\w+):?-([^}]*)\}", text))
     assert {name: value for name, value in shown.items() if value} == defaults
     assert set(re.findall(r"\$\{(\w+):\?\}", text)) == SECRETS.keys()
-    assert all(name in (FOLDER / "up").read_text("utf-8") for name in SECRETS)
+    made = re.findall(r"^for name in ([^;]*);", (FOLDER / "up").read_text("utf-8"), re.MULTILINE)
+    assert set(made[0].replace("\\", " ").split()) == SECRETS.keys()
 
 
 def test_without_its_secrets_it_is_refused() -> None:
