@@ -8,11 +8,30 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.repository.tree import pyproject
+from tests.services.table import next_revision
+
 ROOT = Path(__file__).parents[2]
 IMAGE = "omnipoly:containers"
+NEXT = "omnipoly:containers-next"
 SERVERS = "omnipoly-servers"
 LOCAL_BASE = "omnipoly-base"
-HERE = Path(__file__).parent / "servers"
+HERE = Path(__file__).parent
+REVISION = '''\
+"""What the next release brings."""
+
+from __future__ import annotations
+
+from omnipoly.runtime.migrations import run_sql
+
+revision = "{number}"
+down_revision = "{before}"
+
+
+def upgrade() -> None:
+    """Run the SQL beside this file."""
+    run_sql(__file__)
+'''
 
 
 class NoImage(Exception):
@@ -24,6 +43,26 @@ def build(base: str) -> None:
     base = base or _base()
     _run("deploy/image/build", base, IMAGE)
     _servers(base)
+
+
+def next_version() -> str:
+    """The version of the release that comes next."""
+    major, minor, *_ = pyproject()["project"]["version"].split(".")
+    return f"{major}.{int(minor) + 1}.0"
+
+
+def build_next() -> None:
+    """Makes the next release out of the image under test: the same program, a later version, one more revision."""
+    context, newest = ROOT / "build/next", next_revision.newest()
+    shutil.rmtree(context, ignore_errors=True)
+    versions = context / "versions"
+    versions.mkdir(parents=True)
+    script = REVISION.format(number=f"{newest + 1:04}", before=f"{newest:04}")
+    (versions / f"{newest + 1:04}_next.py").write_text(script, "utf-8")
+    (versions / f"{newest + 1:04}_next.sql").write_text(next_revision.SQL, "utf-8")
+    shutil.copy(HERE / "next/Dockerfile", context)
+    told = [word for one in (f"BEFORE={IMAGE}", f"VERSION={next_version()}") for word in ("--build-arg", one)]
+    _run("docker", "build", "--quiet", *told, "--tag", NEXT, str(context))
 
 
 def _base() -> str:
@@ -47,7 +86,7 @@ def _servers(base: str) -> None:
     shutil.rmtree(context, ignore_errors=True)
     (context / "wheels").mkdir(parents=True)
     for name in ("Dockerfile", "postgres.sh"):
-        shutil.copy(HERE / name, context)
+        shutil.copy(HERE / "servers" / name, context)
     shutil.copy(prometheus, context)
     pip = next((ROOT / "build/image/wheels").glob("pip-*.whl"))
     shutil.copy(pip, context / "wheels")
