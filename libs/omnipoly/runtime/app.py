@@ -187,6 +187,7 @@ class App:
                 statement_timeout_s=settings.statement_timeout_s,
             )
             stack.push_async_callback(self._database.close)
+            stack.push_async_callback(self.tasks.close)  # before it: none of them is to miss the database
         if service.uses_bus:
             _require_url("OMNIPOLY_NATS_URL", settings.nats_url, "nats://host:port")
             self._bus = Bus(

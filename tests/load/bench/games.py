@@ -53,7 +53,7 @@ async def open_tables(
         host = f"guest:{prefix}{number}p0"
         request = table_pb2.OpenRequest(identity=person(host), command_id=f"o{next(_numbers)}", edition=edition)
         if clock_s:
-            request.options.clock_s = clock_s
+            request.options.clock.FromSeconds(clock_s)
         answer = await ask(link, "Open", request)
         table = answer.table
         for seat in range(1, players):

@@ -28,8 +28,8 @@ SECONDS = 10.0
 CLOCK_S = 30
 AT_ONCE = 64
 """Starts under way."""
-AFTER_S = 10.0
-"""How long after the last deadline its commit may come; what has not come by then makes the row fail."""
+AFTER_S = 15.0
+"""How long after the last deadline its commit may come; what has not come by then counts as late by now."""
 
 
 class Heard:
@@ -79,9 +79,9 @@ async def clock(running: Platform, asked: Asked) -> list[Row]:
     await subscription.unsubscribe()
     await bus.close()
     await running.clear()
-    late = sorted(heard.late_ms.values())
-    if len(late) < DEADLINES:
-        raise RuntimeError(f"{DEADLINES - len(late)} deadlines were not played")
+    now_ms = time.time() * 1000
+    unplayed = [now_ms - due_ms for table_id, due_ms in heard.due_ms.items() if table_id not in heard.late_ms]
+    late = sorted([*heard.late_ms.values(), *unplayed])
     p99, floor = _percentile(late, 99), _percentile(slept, 99)
     return [
         Row(
@@ -97,6 +97,7 @@ async def clock(running: Platform, asked: Asked) -> list[Row]:
                 "clock_us": 1e6 * used[1] / len(late),
                 "percentiles": {str(n): (_percentile(late, n), _percentile(slept, n)) for n in (50, 90, 95, 99)},
                 "most": (late[-1], slept[-1]),
+                "unplayed": len(unplayed),
             },
         )
     ]

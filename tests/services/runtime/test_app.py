@@ -49,6 +49,28 @@ async def test_everything_is_up_before_the_service_starts_and_until_it_has_stopp
     assert service.steps == ["start", "database", "drain", "stop", "still"]
 
 
+async def test_background_tasks_have_the_database_until_they_end(make_database, nats_url) -> None:
+    class Busy(NeedsAll):
+        async def start(self, running: app.App) -> None:
+            await super().start(running)
+            self.running = running
+            self.begun = asyncio.Event()
+            running.tasks.spawn("busy", self.work)
+            await self.begun.wait()
+
+        async def work(self) -> None:
+            try:
+                self.begun.set()
+                await asyncio.Event().wait()
+            finally:
+                self.steps.append(await self.running.database.fetchval("SELECT 'there'"))
+
+    service = Busy(ExampleSettings(database_url=await make_database(PACKAGE), nats_url=nats_url))
+    async with app.running(service):
+        pass
+    assert service.steps[-2:] == ["stop", "there"]
+
+
 async def test_several_in_one_loop() -> None:
     async with app.running(ExampleService()) as one, app.running(ExampleService()) as other:
         assert one.port != other.port
