@@ -210,12 +210,14 @@ def _append_fixed(data: bytes, rng: random.Random, _pool: Sequence[bytes]) -> by
 
 def _wrap(data: bytes, rng: random.Random, _pool: Sequence[bytes]) -> bytes:
     """Deep nesting: a message in a field in a field …"""
-    number, out = rng.randrange(1, 16), data[:64]
+    tag, inner, size = varint(rng.randrange(1, 16) << 3 | 2), data[:64], len(data[:64])
+    around: list[bytes] = []
     for _ in range(rng.choice((1, 2, 10, 99, 101, 2000))):
-        if len(out) > LONGEST // 2:
+        if size > LONGEST // 2:
             break
-        out = field(number, out)
-    return out
+        around.append(tag + varint(size))
+        size += len(around[-1])
+    return b"".join(reversed(around)) + inner
 
 
 def _groups(data: bytes, rng: random.Random, _pool: Sequence[bytes]) -> bytes:

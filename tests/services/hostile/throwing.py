@@ -45,6 +45,8 @@ SENSIBLE = 1500
 """Messages that a client might send, made once for an RPC; of these the odd ones are made."""
 FAULTS_TOLD = 20
 EDITIONS = ("tubbypoly", "laspoly", "rugpull", "globopoly/classic")
+ADMINS = 0.7
+"""Share of what is thrown at calls for admins that one throws."""
 BEGUN = 0.7
 """Share of the tables at which the game has begun."""
 _numbers = itertools.count(1)
@@ -63,10 +65,11 @@ class Thrown(Client):
 class Evening:
     """A table, and those who throw messages about it."""
 
-    def __init__(self, table: str, people: list[Connection]) -> None:
-        self.table = table.encode()
+    def __init__(self, table: str, people: list[Connection], root: Connection) -> None:
+        self.table = table
         self.people = people
         """As often as they are to be heard; the first is the host."""
+        self.root = root
         self.left = EVENING
         self.under_way = 0
 
@@ -186,13 +189,15 @@ class Thrower:
         message = next(self._messages[self._rpc.name])
         number = next(_numbers)
         return mutating.told_apart(
-            message, evening.table.decode(), f"c{self._name}{number:010d}", f"oidc:{self._name}{number:031x}"
+            message, evening.table, f"c{self._name}{number:010d}", f"oidc:{self._name}{number:031x}"
         )
 
     def caller(self, evening: Evening) -> Connection:
         """Who throws the next one."""
         if self._rpc.method in ("SetUp", "Advance"):
             return evening.people[0]
+        if self._rpc.service == "AdminService" and self._rng.random() < ADMINS:
+            return evening.root
         return self._rng.choice(evening.people)
 
     def begun(self, call: _Call) -> None:
@@ -250,7 +255,7 @@ class Thrower:
             if end is not WELL:
                 evening.left = 0
 
-        request = _TABLE(table=evening.table.decode()).SerializeToString()
+        request = _TABLE(table=evening.table).SerializeToString()
         evening.people[0].start(f"/{PACKAGE}.LobbyService/GetTable", request, seen, ended)
 
     async def _make_evenings(self) -> None:
@@ -285,7 +290,7 @@ class Thrower:
         else:
             table = await Thrown(host).create(edition)
             await Thrown(other).act(table, act.Join(""))
-        return Evening(table, [host, other] * 5 + [viewer, root] * 3 + [nobody])
+        return Evening(table, [host, other] * 5 + [viewer, root] * 3 + [nobody], root)
 
     async def _watch(self) -> None:
         """Whoever gets no answer is told of."""

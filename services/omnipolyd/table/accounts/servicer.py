@@ -180,9 +180,7 @@ class AccountServicer:
         """Gives a person roles."""
         person, by = requests.person_id(request.person), requests.person_id(request.by)
         requests.command_id(request.request_id)
-        roles = sorted(set(request.roles))
-        if len(roles) > MOST_ROLES or not all(_ROLE.fullmatch(role) for role in roles):
-            raise requests.bad(f"At most {MOST_ROLES} roles, each of 1 to 32 small letters, digits, hyphens.")
+        roles = role_names(request.roles)
         if _SERVICES_OWN.intersection(roles):
             raise requests.bad("That role is the platform's own.")
         given = await _asked(lambda: self._store.set_roles(person, roles), asked)
@@ -262,6 +260,14 @@ async def _asked(query: Callable[[], Awaitable[T]], asked: Asked) -> T:
             return await ask(query)
     except TimeoutError:
         raise failures.unavailable("Accounts cannot be reached; try again.") from None
+
+
+def role_names(given: Iterable[str]) -> list[str]:
+    """Roles that somebody may be given, each once, in order. Raises ``Failure``."""
+    roles = sorted(set(given))
+    if len(roles) > MOST_ROLES or not all(_ROLE.fullmatch(role) for role in roles):
+        raise requests.bad(f"At most {MOST_ROLES} roles, each of 1 to 32 small letters, digits, hyphens.")
+    return roles
 
 
 def _expiry(at: Timestamp, now: datetime) -> datetime:

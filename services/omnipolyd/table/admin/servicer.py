@@ -21,6 +21,7 @@ from omnipoly.wire.gen.table.v1 import accounts_pb2, table_pb2
 from omnipoly.wire.gen.table.v1 import admin_pb2 as pb
 
 from .. import requests, summaries
+from ..accounts.servicer import role_names
 from ..asking import asked as answered
 from ..commands import Act, Look, content_digest
 from ..ledger import servicer as wallets
@@ -287,7 +288,10 @@ class AdminServicer:
             ban.by = identity.person
             return pb.BanPersonResponse(person=(await self._accounts.Ban(ban, asked)).person)
 
-        until = f" until {ban.until.ToJsonString()}" if ban.HasField("until") and not ban.lift else ""
+        until = ""
+        if ban.HasField("until") and not ban.lift:
+            requests.moment(ban.until)  # what is no time cannot be written down
+            until = f" until {ban.until.ToJsonString()}"
         note = f"{'lift' if ban.lift else 'ban'}{until}: {reason}".removesuffix(": ")[:LONGEST_REASON]
         call = Call("Ban", person=person, note=note, request_id=request_id)
         return await self._audited(call, identity, asked, work)
@@ -296,6 +300,7 @@ class AdminServicer:
         given, identity = request.roles, request.identity
         person, request_id = requests.person_id(given.person), requests.command_id(given.request_id)
         reason = _reason(request.reason)
+        role_names(given.roles)  # what is no role cannot be written down
 
         async def work(actor: str) -> pb.GiveRolesResponse:
             given.by = identity.person
