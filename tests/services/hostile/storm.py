@@ -184,7 +184,11 @@ async def storm() -> AsyncIterator[Storm]:
                 gateway = await serve("gateway", OMNIPOLY_SESSION_KEY=SECRET, **addresses)
                 services[f"gateway {number + 1}"] = gateway
                 thrower = await Generator.start(
-                    "tests.services.hostile.throwing", gateway=gateway.address, secret=SECRET, name=str(number)
+                    "tests.services.hostile.throwing",
+                    gateway=gateway.address,
+                    table=table.address,
+                    secret=SECRET,
+                    name=str(number),
                 )
                 started.append(thrower)
                 throwers.append(thrower)

@@ -160,7 +160,7 @@ async def running(make_module_database: MakeDatabase, nats_url: str) -> AsyncIte
 
 @pytest.fixture
 async def thrower(running: Stack) -> AsyncIterator[Thrower]:
-    one = Thrower(running.gateway.address, SECRET, "7")
+    one = Thrower(running.gateway.address, running.table.address, SECRET, "7")
     task = asyncio.create_task(one.run())
     yield one
     await one.close()

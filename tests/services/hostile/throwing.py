@@ -21,6 +21,7 @@ from google.protobuf.message import DecodeError
 
 from omnipoly.rules import actions as act
 from omnipoly.runtime.failures import Failure, from_status
+from omnipoly.wire.gen.table.v1 import accounts_pb2
 from omnipolyd.gateway import tokens
 from omnipolyd.gateway.checks import MESSAGE_BYTES
 from tests.services.gateway.calling import PACKAGE, Client, game
@@ -65,8 +66,10 @@ class Thrown(Client):
 class Evening:
     """A table, and those who throw messages about it."""
 
-    def __init__(self, table: str, people: list[Connection], root: Connection) -> None:
+    def __init__(self, table: str, known: str, people: list[Connection], root: Connection) -> None:
         self.table = table
+        self.known = known
+        """The viewer: somebody with an account."""
         self.people = people
         """As often as they are to be heard; the first is the host."""
         self.root = root
@@ -110,9 +113,12 @@ class Messages:
 class Thrower:
     """Throws so many messages at an RPC."""
 
-    def __init__(self, gateway: str, secret: str, name: str) -> None:
-        """name: of this process among those that throw."""
+    def __init__(self, gateway: str, table: str, secret: str, name: str) -> None:
+        """gateway, table: where those services are; the latter makes accounts. name: one character, of this process
+        among those that throw."""
         self._gateway = gateway
+        self._table = table
+        self._accounts: Connection | None = None
         self._secret = secret
         self._name = name
         self._rng = random.Random(name)
@@ -141,6 +147,8 @@ class Thrower:
             self._ahead.get_nowait().close()
         for evening in self._over:
             evening.close()
+        if self._accounts is not None:
+            self._accounts.close()
 
     async def throw(self, rpc: Rpc, messages: int, seed: str) -> dict[str, Any]:
         """Throws them; what came of it. seed: of these messages, the first time that this RPC is thrown at."""
@@ -188,9 +196,8 @@ class Thrower:
             self._look_at(evening)
         message = next(self._messages[self._rpc.name])
         number = next(_numbers)
-        return mutating.told_apart(
-            message, evening.table, f"c{self._name}{number:010d}", f"oidc:{self._name}{number:031x}"
-        )
+        person = evening.known if number % 2 else f"oidc:{self._name}{number:031x}"
+        return mutating.told_apart(message, evening.table, f"c{self._name}{number:010d}", person)
 
     def caller(self, evening: Evening) -> Connection:
         """Who throws the next one."""
@@ -281,7 +288,8 @@ class Thrower:
         number = f"{self._name}{next(_numbers)}"
         host = await self._person(f"guest:host{number}", guest=True)
         other = await self._person(f"guest:other{number}", guest=True)
-        viewer = await self._person(f"oidc:viewer{number}")
+        known = await self._account(number)
+        viewer = await self._person(known)
         root = await self._person(f"oidc:root{number}", roles=["admin"])
         nobody = await Connection.open(self._gateway, "", WITHIN_S)
         edition = self._rng.choice(EDITIONS)
@@ -290,7 +298,15 @@ class Thrower:
         else:
             table = await Thrown(host).create(edition)
             await Thrown(other).act(table, act.Join(""))
-        return Evening(table, [host, other] * 5 + [viewer, root] * 3 + [nobody], root)
+        return Evening(table, known, [host, other] * 5 + [viewer, root] * 3 + [nobody], root)
+
+    async def _account(self, subject: str) -> str:
+        """The id of a new person."""
+        if self._accounts is None:
+            self._accounts = await Connection.open(self._table, "", WITHIN_S)
+        request = accounts_pb2.UpsertPersonRequest(issuer="https://issuer.example", subject=subject, name="Vic")
+        answer = await self._accounts.ask("/omnipoly.table.v1.AccountService/UpsertPerson", request.SerializeToString())
+        return accounts_pb2.UpsertPersonResponse.FromString(answer).person.person
 
     async def _watch(self) -> None:
         """Whoever gets no answer is told of."""
@@ -429,7 +445,7 @@ async def main() -> None:
 
     setup = await order()
     assert setup is not None
-    thrower = Thrower(setup["gateway"], setup["secret"], setup["name"])
+    thrower = Thrower(setup["gateway"], setup["table"], setup["secret"], setup["name"])
     running = asyncio.create_task(thrower.run())
     running.add_done_callback(lambda _: os._exit(1) if not running.cancelled() else None)
     answer({})
