@@ -139,10 +139,9 @@ class Box(DockerContainer):
 class Stack:
     """All containers."""
 
-    def __init__(self, boxes: dict[str, Box], variables: dict[str, str], folder: Path) -> None:
+    def __init__(self, boxes: dict[str, Box], folder: Path) -> None:
+        """folder: where logs of those that are replaced are kept."""
         self.boxes = boxes
-        self.variables = variables
-        """What was given for those of compose.yaml."""
         self._folder = folder
 
     @property
@@ -230,7 +229,7 @@ async def running(
                     begun.append(Box(own, called, networks, [name, *piece.aliases], port))
             await asyncio.gather(*(asyncio.to_thread(box.start) for box in begun))
             boxes |= {box.name: box for box in begun}
-        stack = Stack(boxes, given, folder)
+        stack = Stack(boxes, folder)
         services = [box for box in boxes.values() if box.piece.command[:1] == ["serve"]]
         await asyncio.gather(*(_serves(box) for box in services))
         yield stack
