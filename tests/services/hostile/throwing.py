@@ -32,8 +32,12 @@ from tests.services.hostile.methods import RPCS, Rpc, fault_in
 WITHIN_S = 30.0
 GRACE_S = 10.0
 """How much later than that a call counts as never answered."""
-AT_ONCE = 48
-"""Of one process; with so many a table's queue, 32 commands, does not overflow."""
+AT_ONCE = 96
+"""Calls of one process; with so many, about four tables, the queue of one, 32 commands, does not overflow …"""
+AGAIN_AT = 10
+"""… and how few are left when as many are begun again: what comes together costs both sides a sixth less."""
+BURST = 12
+"""Calls that somebody begins together, about one table."""
 EVENINGS = 4
 """Tables about which messages are thrown at a time …"""
 MOST_EVENINGS_AHEAD = 2
@@ -130,6 +134,8 @@ class Thrower:
         self._left = 0
         self._done = asyncio.Event()
         self._rpc: Rpc
+        self.caller: Connection
+        """Who throws what is begun now."""
         self.statuses: Counter[str] = Counter()
         self.faults: list[Fault] = []
 
@@ -168,10 +174,17 @@ class Thrower:
 
     def pump(self) -> None:
         """Throws as long as there is something to throw, and room for it."""
+        if len(self._under_way) > AGAIN_AT:
+            return
+        begun = 0
+        evening: Evening | None = None
         while self._left and len(self._under_way) < AT_ONCE:
-            evening = self._evening()
-            if evening is None:
-                return  # goes on when there is one
+            if evening is None or evening.left <= 0 or begun % BURST == 0:
+                evening = self._evening()
+                if evening is None:
+                    return  # goes on when there is one
+                self.caller = self._some_caller(evening)
+            begun += 1
             if self._rpc.streams_in:
                 _PlayCall(self, self._rpc, evening, self._several(evening))
             else:
@@ -199,8 +212,8 @@ class Thrower:
         person = evening.known if number % 2 else f"oidc:{self._name}{number:031x}"
         return mutating.told_apart(message, evening.table, f"c{self._name}{number:010d}", person)
 
-    def caller(self, evening: Evening) -> Connection:
-        """Who throws the next one."""
+    def _some_caller(self, evening: Evening) -> Connection:
+        """Who throws next."""
         if self._rpc.method in ("SetUp", "Advance"):
             return evening.people[0]
         if self._rpc.service == "AdminService" and self._rng.random() < ADMINS:
@@ -338,7 +351,7 @@ class _Call:
         self._messages = messages
         self._answers = 0
         self.evening = evening
-        self._connection = thrower.caller(evening)
+        self._connection = thrower.caller
         thrower.begun(self)
         self.stream = self._begin()
 
