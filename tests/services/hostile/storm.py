@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import secrets
@@ -35,6 +36,8 @@ AT_A_TIME = 1000
 """Messages of one order; after each it is said how far the run is."""
 FEWER: dict[str, tuple[int, str]] = {}
 """RPCs at which fewer messages are thrown, how many at most, and why: none."""
+MOST_FAULTS = 40
+"""Told of one RPC; all are counted."""
 MOST_MIB = 1024
 """What a process may grow to: all that it keeps in memory is bounded, and this is far above it."""
 REPORT = Path("build/hostile.json")
@@ -64,6 +67,10 @@ class Watched(Process):
         """Whether it has ended."""
         return self._process.returncode is not None
 
+    def mib(self) -> float:
+        """Memory of its own, 2**20 bytes; 0 when it has ended."""
+        return 0.0 if self.gone else memory_bytes(self.pid) / 2**20
+
     async def ended(self) -> None:
         """Until it has, and all it has said is read."""
         await self._process.wait()
@@ -92,6 +99,11 @@ class Storm:
         self.services = services
         self._throwers = throwers
 
+    @property
+    def gone(self) -> bool:
+        """Whether a service has ended."""
+        return any(one.gone for one in self.services.values())
+
     async def at(self, name: str, messages: int, seed: int) -> dict[str, Any]:
         """Throws so many at an RPC; its line of the report."""
         began, cpu = time.perf_counter(), {key: cpu_s(one.pid) for key, one in self.services.items()}
@@ -101,14 +113,15 @@ class Storm:
 
         async def throwing(number: int, thrower: Generator, share: int) -> None:
             nonlocal thrown, faulty
-            while share:
+            while share and not self.gone:
                 some = min(AT_A_TIME, share)
                 share -= some
                 came = await thrower.ask(what="throw", rpc=name, messages=some, seed=f"{seed} {name} {number}")
                 thrown += came["thrown"]
                 faulty += came["faulty"]
                 statuses.update(came["statuses"])
-                faults.extend(f"{what}\n    {message}" for what, message in came["faults"])
+                told = (f"{what}\n    {message}" for what, message in came["faults"])
+                faults.extend(itertools.islice(told, MOST_FAULTS - len(faults)))
                 _progress(name, thrown, messages, time.perf_counter() - began)
 
         count = len(self._throwers)
@@ -122,7 +135,7 @@ class Storm:
         unwell = (await self._throwers[0].ask(what="still_well"))["unwell"]
         if unwell:
             faults.append(f"no game can be played any more: {unwell}")
-        faults.extend(self.what_is_wrong())
+        faults += self.what_is_wrong()
         return {
             "rpc": name,
             "messages": thrown,
@@ -133,19 +146,19 @@ class Storm:
             "cpu_us": {
                 key: round((cpu_s(one.pid) - cpu[key]) / max(thrown, 1) * 1e6) for key, one in self.services.items()
             },
-            "mib": {key: round(memory_bytes(one.pid) / 2**20, 1) for key, one in self.services.items()},
+            "mib": {key: round(one.mib(), 1) for key, one in self.services.items()},
         }
 
     def what_is_wrong(self) -> list[str]:
         """With the services, since the last time: errors logged, processes ended or grown."""
         wrong = []
         for key, one in self.services.items():
-            wrong += [f"{key} has logged: {line}" for line in one.errors]
+            wrong += [f"{key} has logged: {line}" for line in one.errors[:MOST_FAULTS]]
             one.errors.clear()
             if one.gone:
                 wrong.append(f"{key} has ended")
-            elif memory_bytes(one.pid) > MOST_MIB * 2**20:
-                wrong.append(f"{key} has grown to {memory_bytes(one.pid) / 2**20:.0f} MiB")
+            elif one.mib() > MOST_MIB:
+                wrong.append(f"{key} has grown to {one.mib():.0f} MiB")
         return wrong
 
 
@@ -210,6 +223,8 @@ async def stormed(names: list[str], messages: int, seed: int) -> int:
             rows.append(row)
             _say_row(row, len(rows), len(names))
             write("messages", {"seed": seed, "seconds": round(time.perf_counter() - began), "rows": rows})
+            if running.gone:
+                break  # who throws on would throw at nobody
         warnings = {key: dict(one.warnings) for key, one in running.services.items() if one.warnings}
     bad = [row["rpc"] for row in rows if row["faults"]]
     total = Counter[str]()

@@ -49,6 +49,8 @@ ON_ONE_STREAM = 24
 SENSIBLE = 1500
 """Messages that a client might send, made once for an RPC; of these the odd ones are made."""
 FAULTS_TOLD = 20
+IN_VAIN = 10
+"""Tables that could not be opened, one after the other, until it is given up."""
 EDITIONS = ("tubbypoly", "laspoly", "rugpull", "globopoly/classic")
 ADMINS = 0.7
 """Share of what is thrown at calls for admins that one throws."""
@@ -279,17 +281,21 @@ class Thrower:
         evening.people[0].start(f"/{PACKAGE}.LobbyService/GetTable", request, seen, ended)
 
     async def _make_evenings(self) -> None:
+        in_vain = 0
         while True:
-            evening = None
             try:
                 evening = await self._new_evening()
-            except Failure as failure:
-                self.wrong(f"no table could be opened: {failure}", b"")
-                await asyncio.sleep(0.5)
-            if evening is not None:
-                await self._ahead.put(evening)
-                if not self._evenings or len(self._under_way) < AT_ONCE:
+            except (Failure, OSError) as error:
+                self.wrong(f"no table could be opened: {error!r}", b"")
+                in_vain += 1
+                if in_vain >= IN_VAIN:
+                    self._left = 0  # there is nobody to throw at
                     self.pump()
+                await asyncio.sleep(0.5)
+            else:
+                in_vain = 0
+                await self._ahead.put(evening)
+                self.pump()
 
     async def _person(self, person: str, **more: Any) -> Connection:
         name = person.partition(":")[2].title()[:40]
@@ -468,8 +474,8 @@ async def main() -> None:
         else:
             try:
                 await thrower.still_well()
-            except Failure as failure:
-                answer({"unwell": str(failure)})
+            except (Failure, OSError) as error:
+                answer({"unwell": repr(error)})
             else:
                 answer({"unwell": ""})
     os._exit(0)
