@@ -18,7 +18,7 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -211,8 +211,8 @@ async def storm() -> AsyncIterator[Storm]:
                 await started.pop().stop()
 
 
-async def stormed(names: list[str], messages: int, seed: int) -> int:
-    """Throws so many at each; prints the lines and writes the report. The exit code."""
+async def stormed(names: list[str], messages: int, seed: int, *, kept: Sequence[dict[str, Any]] = ()) -> int:
+    """Throws so many at each; prints the lines and writes the report, ``kept`` lines of it first. The exit code."""
     print(f"{messages} messages at each of {len(names)} RPCs, --seed {seed}", flush=True)  # noqa: T201
     for name, (most, why) in FEWER.items():
         print(f"  at most {most} at {name}: {why}")  # noqa: T201
@@ -222,7 +222,7 @@ async def stormed(names: list[str], messages: int, seed: int) -> int:
             row = await running.at(name, min(messages, FEWER.get(name, (messages, ""))[0]), seed)
             rows.append(row)
             _say_row(row, len(rows), len(names))
-            write("messages", {"seed": seed, "seconds": round(time.perf_counter() - began), "rows": rows})
+            write("messages", {"seed": seed, "rows": [*kept, *rows]})
             if running.gone:
                 break  # who throws on would throw at nobody
         warnings = {key: dict(one.warnings) for key, one in running.services.items() if one.warnings}
@@ -240,10 +240,16 @@ async def stormed(names: list[str], messages: int, seed: int) -> int:
     return 1 if bad else 0
 
 
-def write(part: str, what: object) -> None:
+def read(part: str) -> dict[str, Any]:
+    """A part of the report; empty where there is none."""
+    found: dict[str, Any] = json.loads(REPORT.read_text("utf-8")) if REPORT.exists() else {}
+    return dict(found.get(part, {}))
+
+
+def write(part: str, what: dict[str, Any]) -> None:
     """Writes a part of the report, and keeps the others."""
     REPORT.parent.mkdir(exist_ok=True)
-    report = json.loads(REPORT.read_text("utf-8")) if REPORT.exists() else {}
+    report = {name: read(name) for name in ("messages", "attacks")}
     REPORT.write_text(json.dumps({**report, part: what}, indent=1) + "\n", "utf-8")
 
 
@@ -274,11 +280,20 @@ def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.services.hostile.storm")
     parser.add_argument("--messages", type=int, default=MESSAGES, help="at each RPC")
-    parser.add_argument("--only", action="append", choices=RPCS, help="this RPC alone; may be given several times")
+    parser.add_argument(
+        "--only", action="append", choices=RPCS, metavar="RPC", help="this one alone; may be given several times"
+    )
+    parser.add_argument(
+        "--after", choices=RPCS, metavar="RPC", help="go on behind this one, the last of a run that was cut short"
+    )
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
     given = parser.parse_args()
     logging.configure("storm", level="error")
-    return asyncio.run(stormed(given.only or list(RPCS), given.messages, given.seed))
+    names, kept = given.only or list(RPCS), []
+    if given.after:
+        names = names[names.index(given.after) + 1 :]
+        kept = read("messages").get("rows", [])
+    return asyncio.run(stormed(names, given.messages, given.seed, kept=kept))
 
 
 if __name__ == "__main__":
