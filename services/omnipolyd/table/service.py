@@ -58,6 +58,7 @@ class TableService(Service):
 
     migrations: ClassVar[str] = "omnipolyd.table.migrations"
     uses_bus: ClassVar[bool] = True
+    full_collections: ClassVar[int] = 1000  # each state is lists of its own, 10,000 tables 300,000: walked for nothing
     callers: ClassVar[tuple[str, ...]] = ("gateway", "auction", "trade", "clock", "presence")
 
     def __init__(self, settings: TableSettings) -> None:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import re
 import tempfile
 import time
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +23,14 @@ from omnipolyd.gateway import tokens
 from tests.load.along import each
 
 from .commands import PLAYING
-from .games import acting, ask, open_tables
+from .games import acting, ask, open_tables, write_edition
 from .playing import ACCEPTED, REFUSED
 from .processes import SECRET, UNLIMITED, Platform
 from .rows import Asked, Half, Row, median, paired, played
 
 BIDDERS = 16
 STEP = 10
+"""The least that a bid rises by in the classic edition."""
 EDITION = "bidding"
 CASH = "1000000"
 ANSWERS = (
@@ -132,25 +131,12 @@ class Auction:
         raise RuntimeError("no auction was reached")
 
 
-def write_edition(folder: Path) -> None:
-    """The classic edition under another name, where money is no object. Raises ``ValueError`` when it is another."""
-    text = resources.files("omnipoly.editions").joinpath("data/tubbypoly.toml").read_text("utf-8")
-    for pattern, instead in (
-        (r'(?m)^id = "tubbypoly"$', f'id = "{EDITION}"'),
-        (r"(?m)^start_cash = .*$", f"start_cash = {{ default = {CASH}, values = [{CASH}] }}"),
-    ):
-        text, found = re.subn(pattern, instead, text)
-        if not found:
-            raise ValueError(f"the classic edition has no {pattern}")
-    if f"least_step = {STEP}\n" not in text:
-        raise ValueError(f"bids of the classic edition do not rise by {STEP}")
-    (folder / f"{EDITION}.toml").write_text(text, "utf-8")
-
-
 async def bids(running: Platform, asked: Asked) -> list[Row]:
     """B-BIDS."""
     with tempfile.TemporaryDirectory(prefix="omnipoly-bench-") as folder:
-        write_edition(Path(folder))
+        write_edition(
+            Path(folder), EDITION, {r"start_cash = .*": f"start_cash = {{ default = {CASH}, values = [{CASH}] }}"}
+        )
         return await _bids(running, asked, folder)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from omnipoly.rules import actions as act
@@ -69,3 +72,16 @@ async def open_tables(
         return opened
     finally:
         await link.close()
+
+
+def write_edition(folder: Path, name: str, lines: dict[str, str]) -> None:
+    """The classic edition under another name and with other lines, by what they match as they are.
+
+    Raises ``ValueError`` when it has no such line.
+    """
+    text = resources.files("omnipoly.editions").joinpath("data/tubbypoly.toml").read_text("utf-8")
+    for pattern, instead in {'id = "tubbypoly"': f'id = "{name}"', **lines}.items():
+        text, found = re.subn(f"(?m)^{pattern}$", instead, text)
+        if not found:
+            raise ValueError(f"the classic edition has no {pattern}")
+    (folder / f"{name}.toml").write_text(text, "utf-8")

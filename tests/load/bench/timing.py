@@ -1,15 +1,17 @@
-"""B-CLOCK: how late deadlines are played, from due to published commit, and how late a sleeper is at those moments.
+"""B-CLOCK: how late deadlines are played, from due to published commit, and how late a sleeper is meanwhile.
 
-Ten thousand games of two are started evenly within ten seconds and then left alone: half a minute later their first
-clocks run out, within ten seconds again. Each is played once by the clock and table services; what comes after it
-lies another half a minute ahead.
+Two thousand games of two that nobody plays: once their players count as away the clock decides for them every two
+seconds, a thousand decisions a second. The games are started evenly within two seconds, and so are their deadlines.
+They play an edition of their own, the classic one with auctions that last as long as everything else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import nats
@@ -19,13 +21,20 @@ from omnipoly.runtime.link import Link
 from omnipoly.runtime.table_client import DEADLINE
 from omnipoly.wire.gen.game.v1 import commit_pb2
 
-from .games import acting, ask, open_tables
+from .games import acting, ask, open_tables, write_edition
 from .processes import Platform, cpu_s
 from .rows import Asked, Row
 
-DEADLINES = 10_000
+TABLES = 2000
+EVERY_S = 2.0
+"""From one deadline of a table to the next."""
 SECONDS = 10.0
+DEADLINES = round(TABLES * SECONDS / EVERY_S)
 CLOCK_S = 30
+"""Of the first decision, while nobody is away yet."""
+SETTLED_S = 6.0
+"""After it: whatever the first moments cost is over."""
+EDITION = "short"
 AT_ONCE = 64
 """Starts under way."""
 AFTER_S = 15.0
@@ -33,60 +42,77 @@ AFTER_S = 15.0
 
 
 class Heard:
-    """When each table's first deadline is due, and when the commit that plays it was published."""
+    """When each table is due, and how late what fell due while it was measured was played."""
 
     def __init__(self) -> None:
-        self.due_ms: dict[str, int] = {}
-        self.late_ms: dict[str, float] = {}
+        self.late_ms: list[float] = []
+        self.first_ms = 0.0
+        self._due_ms: dict[str, int] = {}
+        self._begin_ms = self._end_ms = float("inf")
 
     async def hear(self, message: Any) -> None:
         """A commit of any table."""
         now_ms = time.time() * 1000
         table = message.subject.rpartition(".")[2]
-        expected = self.due_ms.get(table)
-        if expected is None:
-            if at_ms := int((message.headers or {}).get(DEADLINE, 0)):
-                self.due_ms[table] = at_ms
-        elif table not in self.late_ms and now_ms >= expected and not commit_pb2.Commit.FromString(message.data).actor:
-            self.late_ms[table] = now_ms - expected
+        due_ms = self._due_ms.get(table, 0)
+        if self._measured(due_ms) and now_ms >= due_ms and not commit_pb2.Commit.FromString(message.data).actor:
+            self.late_ms.append(now_ms - due_ms)
+        self._due_ms[table] = int((message.headers or {}).get(DEADLINE, 0))
+
+    def measure(self, begin_ms: float, end_ms: float) -> None:
+        """What falls due in that time is measured."""
+        self._begin_ms, self._end_ms = begin_ms, end_ms
+
+    def unplayed(self) -> list[float]:
+        """How late by now everything is that should have been played."""
+        now_ms = time.time() * 1000
+        return [now_ms - due_ms for due_ms in self._due_ms.values() if self._measured(due_ms)]
+
+    def _measured(self, due_ms: int) -> bool:
+        return self._begin_ms <= due_ms < self._end_ms
 
 
 async def clock(running: Platform, asked: Asked) -> list[Row]:
     """B-CLOCK."""
-    asked.tell(f"B-CLOCK: opening {DEADLINES} games")
-    table = await running.table(await running.database())
+    with tempfile.TemporaryDirectory(prefix="omnipoly-bench-") as folder:
+        write_edition(Path(folder), EDITION, {r"first_s = .*": f"first_s = {EVERY_S:.0f}"})
+        return await _clock(running, asked, folder)
+
+
+async def _clock(running: Platform, asked: Asked, folder: str) -> list[Row]:
+    asked.tell(f"B-CLOCK: opening {TABLES} games")
+    table = await running.table(await running.database(), OMNIPOLY_EDITIONS=folder)
     service = await running.serve("clock", OMNIPOLY_TABLE_ADDR=table.address)
+    sleeper = await running.generator("tests.load.bench.sleeper", due=[])
+    opened = list(await open_tables(table.address, TABLES, "clock", players=2, edition=EDITION, clock_s=CLOCK_S))
     bus = await nats.connect(running.nats.url)
     heard = Heard()
-    opened = list(await open_tables(table.address, DEADLINES, "clock", players=2, clock_s=CLOCK_S))
     subscription = await bus.subscribe("omnipoly.table.*", cb=heard.hear)
     await bus.flush()
-    asked.tell("B-CLOCK: starting them")
     await _start(table.address, opened)
-    sleeper = await running.generator("tests.load.bench.sleeper", due=[])
-    sleeping = asyncio.create_task(sleeper.ask(due=list(heard.due_ms.values())))
-    asked.tell("B-CLOCK: waiting for their clocks to run out")
-    first, last = min(heard.due_ms.values()) / 1000, max(heard.due_ms.values()) / 1000
-    await asyncio.sleep(max(0.0, first - time.time()))
+    begin = time.time() + CLOCK_S + SETTLED_S
+    heard.measure(1000 * begin, 1000 * (begin + SECONDS))
+    moments = [round(1000 * begin + number * 1000 * SECONDS / DEADLINES) for number in range(DEADLINES)]
+    sleeping = asyncio.create_task(sleeper.ask(due=moments))
+    asked.tell("B-CLOCK: waiting for the first clocks to run out")
+    await asyncio.sleep(begin - time.time())
     spent = cpu_s(table.pid), cpu_s(service.pid)
     asked.tell("B-CLOCK")
-    await asyncio.sleep(max(0.0, last - time.time()))
+    await asyncio.sleep(begin + SECONDS - time.time())
     used = cpu_s(table.pid) - spent[0], cpu_s(service.pid) - spent[1]
     until = time.perf_counter() + AFTER_S
-    while len(heard.late_ms) < DEADLINES and time.perf_counter() < until:  # noqa: ASYNC110 - ends by itself
+    while heard.unplayed() and time.perf_counter() < until:  # noqa: ASYNC110 - ends by itself
         await asyncio.sleep(0.1)
-    slept = (await sleeping)["late"]
+    slept, unplayed = (await sleeping)["late"], heard.unplayed()
     await subscription.unsubscribe()
     await bus.close()
     await running.clear()
-    now_ms = time.time() * 1000
-    unplayed = [now_ms - due_ms for table_id, due_ms in heard.due_ms.items() if table_id not in heard.late_ms]
-    late = sorted([*heard.late_ms.values(), *unplayed])
+    late = sorted([*heard.late_ms, *unplayed])
     p99, floor = _percentile(late, 99), _percentile(slept, 99)
     return [
         Row(
             "B-CLOCK",
-            f"lateness of {len(late)} deadlines within {last - first:.0f} s, p99",
+            f"lateness of {len(late)} deadlines within {SECONDS:.0f} s, p99",
             f"{p99:.1f} ms (p50 {_percentile(late, 50):.1f})",
             f"{floor:.1f} ms (p50 {_percentile(slept, 50):.1f}): a sleeper",
             p99 - floor,
@@ -104,14 +130,14 @@ async def clock(running: Platform, asked: Asked) -> list[Row]:
 
 
 async def _start(address: str, tables: list[str]) -> None:
-    """Starts all games, evenly over the seconds that their deadlines are to take."""
+    """Starts all games, evenly over the time from one deadline to the next."""
     link = Link(address)
     began = time.perf_counter()
     numbers = itertools.count()
 
     async def starter() -> None:
         while (number := next(numbers)) < len(tables):
-            await asyncio.sleep(max(0.0, began + number * SECONDS / len(tables) - time.perf_counter()))
+            await asyncio.sleep(max(0.0, began + number * EVERY_S / len(tables) - time.perf_counter()))
             await ask(link, "Act", acting(tables[number], f"guest:clock{number}p0", act.Start()))
 
     await asyncio.gather(*(starter() for _ in range(AT_ONCE)))
