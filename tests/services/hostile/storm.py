@@ -3,8 +3,8 @@
 Postgres, NATS, a table service, auction, trade, presence and two gateways run as processes, with their limits raised so
 that messages are answered for what they are and not for how many they are; two more processes throw. A run is good
 when every answer is a proper one, nothing is logged as an error, every process lives, its memory stays within bounds,
-and a game can be played after each RPC. It shows how far it is, says a line for each RPC, and writes its part of
-``build/hostile.json``.
+and a game can be played after each RPC. It goes round all RPCs ten times, shows how far it is, says a line for each RPC
+at the end, and writes its part of ``build/hostile.json`` as it goes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ AT_A_TIME = 1000
 """Messages of one order; after each it is said how far the run is."""
 FEWER: dict[str, tuple[int, str]] = {}
 """RPCs at which fewer messages are thrown, how many at most, and why: none."""
+ROUNDS = 10
+"""In each a share of the messages is thrown at every RPC: what grows from one to the next grows without bound."""
 MOST_FAULTS = 40
 """Told of one RPC; all are counted."""
 MOST_MIB = 1024
@@ -104,7 +106,7 @@ class Storm:
         """Whether a service has ended."""
         return any(one.gone for one in self.services.values())
 
-    async def at(self, name: str, messages: int, seed: int) -> dict[str, Any]:
+    async def at(self, name: str, messages: int, seed: str) -> dict[str, Any]:
         """Throws so many at an RPC; its line of the report."""
         began, cpu = time.perf_counter(), {key: cpu_s(one.pid) for key, one in self.services.items()}
         statuses: Counter[str] = Counter()
@@ -211,32 +213,62 @@ async def storm() -> AsyncIterator[Storm]:
                 await started.pop().stop()
 
 
-async def stormed(names: list[str], messages: int, seed: int, *, kept: Sequence[dict[str, Any]] = ()) -> int:
-    """Throws so many at each; prints the lines and writes the report, ``kept`` lines of it first. The exit code."""
-    print(f"{messages} messages at each of {len(names)} RPCs, --seed {seed}", flush=True)  # noqa: T201
+async def stormed(names: list[str], messages: int, seed: int, *, first: int = 1) -> int:
+    """Throws so many at each, in rounds, so that a run that is cut short has been everywhere; says what came of it and
+    writes the report. first: the round to go on with, behind what is in the report. The exit code."""
+    rounds = max(1, min(ROUNDS, messages // AT_A_TIME))
+    _say(f"{messages} messages at each of {len(names)} RPCs in {rounds} rounds, --seed {seed}")
     for name, (most, why) in FEWER.items():
-        print(f"  at most {most} at {name}: {why}")  # noqa: T201
-    began, rows = time.perf_counter(), []
+        _say(f"  at most {most} at {name}: {why}")
+    done: list[dict[str, Any]] = []
+    rows: dict[str, dict[str, Any]] = {}
+    if first > 1:
+        report = read("messages")
+        done, rows = report["rounds"], {row["rpc"]: row for row in report["rows"]}
+
+    def keep() -> None:
+        write("messages", {"seed": seed, "rows": list(rows.values()), "rounds": done})
+
     async with storm() as running:
-        for name in names:
-            row = await running.at(name, min(messages, FEWER.get(name, (messages, ""))[0]), seed)
-            rows.append(row)
-            _say_row(row, len(rows), len(names))
-            write("messages", {"seed": seed, "rows": [*kept, *rows]})
-            if running.gone:
-                break  # who throws on would throw at nobody
+        for number in range(first, rounds + 1):
+            began = time.perf_counter()
+            for name in names:
+                share = min(messages, FEWER.get(name, (messages, ""))[0]) // rounds
+                row = await running.at(name, share, f"{seed} {number}")
+                _say_faults(row)
+                rows[name] = _added(rows[name], row) if name in rows else row
+                keep()
+                if running.gone:
+                    return _told(rows)  # who throws on would throw at nobody
+            memory = {key: round(one.mib(), 1) for key, one in running.services.items()}
+            seconds = round(time.perf_counter() - began)
+            done.append({"round": number, "seconds": seconds, "mib": memory})
+            keep()
+            _say(f"{time.strftime('%H:%M:%S')} round {number} of {rounds}: {seconds} s; MiB {json.dumps(memory)}")
         warnings = {key: dict(one.warnings) for key, one in running.services.items() if one.warnings}
-    bad = [row["rpc"] for row in rows if row["faults"]]
-    total = Counter[str]()
-    for row in rows:
+        _say(f"warnings logged: {json.dumps(warnings)}")
+    return _told(rows)
+
+
+def _added(before: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+    """What came of two rounds at one RPC; of the processes' shares and memory, the latter's."""
+    counted = {key: round(before[key] + row[key], 1) for key in ("messages", "seconds", "faulty")}
+    statuses = Counter(before["statuses"]) + Counter(row["statuses"])
+    faults = [*before["faults"], *row["faults"]][:MOST_FAULTS]
+    return {**row, **counted, "statuses": dict(statuses.most_common()), "faults": faults}
+
+
+def _told(rows: dict[str, dict[str, Any]]) -> int:
+    """Says a line for each RPC, and two for all; the exit code."""
+    total: Counter[str] = Counter()
+    for row in rows.values():
         total.update(row["statuses"])
-    print(  # noqa: T201
-        f"{sum(row['messages'] for row in rows)} messages at {len(rows)} RPCs in {time.perf_counter() - began:.0f} s; "
-        f"{len(rows) - len(bad)} RPCs good{', bad: ' + ', '.join(bad) if bad else ''}"
-    )
-    print(f"answers: {_counts(total)}; warnings logged: {json.dumps(warnings)}")  # noqa: T201
-    grown = ", ".join(f"{key} {rows[0]['mib'][key]:.0f} to {rows[-1]['mib'][key]:.0f}" for key in rows[0]["mib"])
-    print(f"MiB after the first RPC and after the last: {grown}", flush=True)  # noqa: T201
+        word = f"FAULTY {row['faulty']}" if row["faults"] else "good"
+        _say(f"{row['rpc']}: {word}; {row['messages']} in {row['seconds']:.0f} s; {_counts(row['statuses'])}")
+    bad = [row["rpc"] for row in rows.values() if row["faults"]]
+    messages, seconds = (sum(row[key] for row in rows.values()) for key in ("messages", "seconds"))
+    _say(f"{messages} messages at {len(rows)} RPCs in {seconds:.0f} s; {len(rows) - len(bad)} RPCs good; bad: {bad}")
+    _say(f"answers: {_counts(total)}")
     return 1 if bad else 0
 
 
@@ -258,18 +290,17 @@ def _progress(name: str, thrown: int, messages: int, seconds: float) -> None:
         sys.stderr.write(f"\r{name}: {thrown} of {messages}, {thrown / seconds:.0f} a second \x1b[K")
 
 
-def _say_row(row: dict[str, Any], number: int, of: int) -> None:
+def _say_faults(row: dict[str, Any]) -> None:
+    if row["faults"]:
+        _say(f"{row['rpc']}: FAULTY {row['faulty']}")
+        for fault in row["faults"]:
+            _say(f"  FAULT {fault}")
+
+
+def _say(line: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
-    rate = row["messages"] / max(row["seconds"], 0.1)
-    word = f"FAULTY {row['faulty']}" if row["faults"] else "good"
-    print(  # noqa: T201
-        f"{number:3d}/{of} {time.strftime('%H:%M:%S')} {row['rpc']}: {word}; {row['messages']} in {row['seconds']} s "
-        f"({rate:.0f}/s); {_counts(row['statuses'])}",
-        flush=True,
-    )
-    for fault in row["faults"]:
-        print(f"  FAULT {fault}", flush=True)  # noqa: T201
+    print(line, flush=True)  # noqa: T201
 
 
 def _counts(statuses: dict[str, int]) -> str:
@@ -283,17 +314,14 @@ def main() -> int:
     parser.add_argument(
         "--only", action="append", choices=RPCS, metavar="RPC", help="this one alone; may be given several times"
     )
-    parser.add_argument(
-        "--after", choices=RPCS, metavar="RPC", help="go on behind this one, the last of a run that was cut short"
-    )
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
+    parser.add_argument("--round", type=int, default=1, help="the one to go on with, after a run that was cut short")
     given = parser.parse_args()
     logging.configure("storm", level="error")
-    names, kept = given.only or list(RPCS), []
-    if given.after:
-        names = names[names.index(given.after) + 1 :]
-        kept = read("messages").get("rows", [])
-    return asyncio.run(stormed(names, given.messages, given.seed, kept=kept))
+    try:
+        return asyncio.run(stormed(given.only or list(RPCS), given.messages, given.seed, first=given.round))
+    except KeyboardInterrupt:
+        return _told({row["rpc"]: row for row in read("messages").get("rows", ())}) or 130
 
 
 if __name__ == "__main__":

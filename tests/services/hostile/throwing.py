@@ -46,7 +46,7 @@ EVENING = 1000
 LOOK_EVERY = 50
 """Messages after which a table is looked at: whether there is still something to be done at it."""
 ON_ONE_STREAM = 24
-SENSIBLE = 1500
+SENSIBLE = 400
 """Messages that a client might send, made once for an RPC; of these the odd ones are made."""
 FAULTS_TOLD = 20
 IN_VAIN = 10
