@@ -72,6 +72,21 @@ def parse(event: WatchEvent) -> tuple[str, str, Value | None]:
     return kind, name, msgspec.msgpack.decode(event.value, type=_KINDS[kind])
 
 
+class _Shared:
+    """What the bucket has of a lease, and what it lacks."""
+
+    __slots__ = ("lacking", "lock", "waiting", "written")
+
+    def __init__(self) -> None:
+        self.lacking: set[int] = set()
+        """Parts that have to be written."""
+        self.written: dict[int, int] = {}
+        """When each part was written."""
+        self.waiting = False
+        """Something has to be written, be it only the lease itself."""
+        self.lock = asyncio.Lock()
+
+
 class Store:
     """Writes to the bucket: what changed at once, what did not before it expires."""
 
@@ -81,32 +96,33 @@ class Store:
         self._clock = clock
         self._replica = replica
         self._renew_ms = round(lease_s * 1000 / 3)
-        self._dirty: dict[str, set[int]] = {}
-        """Parts of leases that have to be written."""
-        self._written: dict[str, dict[int, int]] = {}
-        """When each part of a lease was written."""
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._shared: dict[str, _Shared] = {}
+        """By lease."""
         self._over: set[str] = set()
         """Leases whose keys have to be deleted."""
         bus.declare(BucketSpec(bucket, ttl_s=lease_s, limit_marker_ttl_s=MARKER_S))
 
     def changed(self, lease: Lease, table: str) -> None:
         """Rows of a lease at a table have changed."""
-        self._dirty.setdefault(lease.lease, set()).add(shard_of(table))
+        shared = self._of(lease)
+        shared.lacking.add(shard_of(table))
+        shared.waiting = True
 
     def all_changed(self, lease: Lease) -> None:
         """The bucket has lost the lease, or never had it."""
-        self._written.pop(lease.lease, None)
-        self._dirty.setdefault(lease.lease, set()).update(shard_of(table) for table, _ in lease.rows)
+        shared = self._of(lease)
+        shared.written.clear()
+        shared.lacking.update(shard_of(table) for table, _ in lease.rows)
+        shared.waiting = True
 
     def waiting(self, lease: Lease) -> bool:
         """Whether something of a lease has to be written."""
-        return lease.lease in self._dirty
+        shared = self._shared.get(lease.lease)
+        return shared is not None and shared.waiting
 
     def forget(self, lease: Lease) -> None:
-        """The lease is over, or another replica's."""
-        for kept in (self._dirty, self._written, self._locks):
-            kept.pop(lease.lease, None)
+        """The lease is over, or another replica's: what of it is being written now is written no further."""
+        self._shared.pop(lease.lease, None)
 
     def over(self, lease: Lease) -> None:
         """A lease of this replica has ended, whatever the bucket says."""
@@ -123,41 +139,46 @@ class Store:
     async def save(self, lease: Lease) -> bool:
         """Shares a lease: its changed and its old parts, then itself. Whether NATS took all of it."""
         self._over.discard(lease.lease)
-        lock = self._locks.setdefault(lease.lease, asyncio.Lock())
-        async with lock:
-            shards = self._dirty.setdefault(lease.lease, set())
-            written = self._written.setdefault(lease.lease, {})
-            now_ms = self._clock.now_ms()
-            shards |= {shard for shard, at_ms in written.items() if at_ms <= now_ms - self._renew_ms}
+        shared = self._of(lease)
+        async with shared.lock:
+            shared.waiting = True
+            old_ms = self._clock.now_ms() - self._renew_ms
+            shared.lacking |= {shard for shard, at_ms in shared.written.items() if at_ms <= old_ms}
             name = lease.lease.encode().hex()
             try:
                 while True:
-                    while shards:
-                        await self._save_shard(lease, name, shards, written)
+                    while shared.lacking and self._shared.get(lease.lease) is shared:
+                        await self._save_shard(lease, name, shared)
+                    if self._shared.get(lease.lease) is not shared:
+                        return True  # forgotten meanwhile
                     value = LeaseValue(lease.lease, lease.revision, self._replica, lease.began_ms, lease.draining)
                     await self._put(f"lease.{name}", value)
-                    if not shards:
+                    if not shared.lacking:
                         break  # nothing has changed meanwhile
             except Failure as error:
                 UNSHARED.inc()
                 log.info("lease_unshared", error=str(error))
                 return False
-            self._dirty.pop(lease.lease, None)
+            shared.waiting = False
             return True
 
-    async def _save_shard(self, lease: Lease, name: str, shards: set[int], written: dict[int, int]) -> None:
-        shard = shards.pop()
+    async def _save_shard(self, lease: Lease, name: str, shared: _Shared) -> None:
+        shard = shared.lacking.pop()
         rows = [(*key, *row) for key, row in lease.shard(shard)]
         value = PeopleValue(lease.lease, lease.revision, self._replica, shard, rows)
+        if rows:
+            # before it is: who finds meanwhile that the bucket has lost everything has this part written again
+            shared.written[shard] = self._clock.now_ms()
+        else:
+            shared.written.pop(shard, None)  # it may expire
         try:
             await self._put(f"people.{name}.{shard}", value)
         except BaseException:
-            shards.add(shard)
+            shared.lacking.add(shard)
             raise
-        if rows:
-            written[shard] = self._clock.now_ms()
-        else:
-            written.pop(shard, None)  # it may expire
+
+    def _of(self, lease: Lease) -> _Shared:
+        return self._shared.setdefault(lease.lease, _Shared())
 
     async def save_replica(self, revision: int) -> None:
         """Says that this replica lives. Raises `Failure`."""

@@ -7,12 +7,15 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from omnipoly.runtime.embedded import EmbeddedNats
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.game.v1 import types_pb2
 from omnipoly.wire.gen.presence.v1 import presence_pb2
+from omnipolyd.presence.picture import shard_of
+from omnipolyd.presence.store import LeaseValue, PeopleValue
 from omnipolyd.presence.telling import GRACE_MS
 from tests.services.playing import ANN, BOB, CID, MIGRATIONS, Tables, free_port, table_service
 from tests.services.presence.driving import (
@@ -29,6 +32,8 @@ from tests.services.presence.driving import (
 from tests.services.waiting import eventually
 
 MakeDatabase = Callable[..., Awaitable[str]]
+RENEWED_MS = 200_000
+"""What a lease of 600 s is written anew after."""
 
 
 @pytest.fixture(scope="module")
@@ -485,3 +490,40 @@ async def test_after_a_restart_beside_living_leases_nobody_is_looked_for(
     clock.advance(601_000)
     async with presence(tables, nats_url, unique, clock) as after:
         assert not after.service.sharing.began_empty
+
+
+@pytest.mark.parametrize("meanwhile", ["seen anew", "another's"])
+async def test_a_lease_that_changes_hands_or_is_lost_while_it_is_written(
+    tables: Tables, nats_url: str, unique: str, clock: DrivenClock, meanwhile: str
+) -> None:
+    """A part that nobody writes again expires, and whoever stands in it is taken for gone by the other replicas."""
+    async with presence(tables, nats_url, unique, clock) as service:
+        gateway = Gateway(service, "gateway")
+        table = await all_there(gateway, tables)
+        store, bus = service.service.store, service.app.bus
+        lease = service.service.picture.leases["gateway"]
+        name = lease.lease.encode().hex()
+        keys = {f"people.{name}.{shard_of(table)}": PeopleValue, f"lease.{name}": LeaseValue}
+        put, shared = store._put, lease.revision
+
+        async def written(key: str, value: Any) -> None:
+            store._put = put  # type: ignore[method-assign]
+            if meanwhile == "seen anew":
+                store.all_changed(lease)
+            else:
+                store.forget(lease)
+                lease.owner = "another"
+            await put(key, value)
+
+        store._put = written  # type: ignore[method-assign]
+        clock.advance(RENEWED_MS)
+        await gateway.report()
+        assert store._put == put, "a part was written"
+        if meanwhile == "another's":
+            value = msgspec.msgpack.decode(await bus.get(unique, f"lease.{name}") or b"", type=LeaseValue)
+            assert value.revision == shared, "nothing more is said of it here"
+            return
+        clock.advance(RENEWED_MS)
+        await gateway.report()
+        for key, kind in keys.items():
+            assert msgspec.msgpack.decode(await bus.get(unique, key) or b"", type=kind).revision == lease.revision
