@@ -115,3 +115,16 @@ async def test_tokens_of_ones_own_making_are_renewed(platform: Stack) -> None:
             await play.act(table, act.AddBot())
             assert replica.state.seats == 2
             assert made == 2
+
+
+async def test_a_stream_that_breaks_while_it_is_closed_does_not_break_who_closes_it(client: Client) -> None:
+    session = await client.sign_in_guest("Ann")
+    table = await session.lobby.create("tubbypoly")
+    for rounds in range(4):  # at each step of the closing
+        async with session.play() as play:
+            await play.follow(table)
+            closing = asyncio.create_task(play.close())
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            play._stream.drop()
+            await closing

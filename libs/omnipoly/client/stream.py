@@ -91,8 +91,7 @@ class Stream:
             # Where that does not end it, it is cancelled below.
             with contextlib.suppress(TimeoutError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
                 async with asyncio.timeout(CLOSE_S):
-                    await call.done_writing()
-                    await asyncio.shield(task)
+                    await _leave(call, task)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
@@ -219,6 +218,15 @@ class Stream:
         if self._renewal is not None:
             self._renewal.cancel()
             self._renewal = None
+
+
+async def _leave(call: Any, reader: asyncio.Task[None]) -> None:
+    try:
+        await call.done_writing()
+        await asyncio.shield(reader)
+    except asyncio.CancelledError:
+        if _being_cancelled():
+            raise  # else it was the call, which is renewed or dropped just now
 
 
 def _being_cancelled() -> bool:

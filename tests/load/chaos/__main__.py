@@ -54,7 +54,7 @@ async def chaos(folder: Path, *, seconds: float, tables: int, seed: int, faulty:
     found = await asyncio.to_thread(check, folder)
     for line in found.lines:
         tell(line)
-    return found.good
+    return found.good and not counts["failed"] and not counts["late"]
 
 
 def main() -> int:

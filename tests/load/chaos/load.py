@@ -73,7 +73,7 @@ async def run(setup: dict[str, Any], calm: asyncio.Event) -> dict[str, int]:
     for task in late:
         task.cancel()
     done = await asyncio.gather(*playing, return_exceptions=True)
-    faults = [one for one in done if isinstance(one, Exception)]
+    faults = [one for one, task in zip(done, playing, strict=True) if one is not None and task not in late]
     for fault in faults:
         sys.stderr.write(f"a place has failed: {fault!r}\n")
     await asyncio.gather(*(one.close() for one in (*persons, *viewers, bank)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -112,7 +113,8 @@ class People:
 
     async def stop(self) -> dict[str, int]:
         """Has the games come to their ends; the counts."""
-        await self._write("stop")
+        with contextlib.suppress(ConnectionError):  # who has ended before has said so
+            await self._write("stop")
         counts = await self._said()
         await self._process.wait()
         return counts

@@ -21,6 +21,12 @@ _COMMIT = 0x0A
 """The tag of a commit in what streams carry."""
 
 
+def _is_cancelled() -> bool:
+    """Whether it is this task that is to end, and not the stream that it reads or writes."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class Tab:
     """One stream at a time; what it shows of its table is written down and then told."""
 
@@ -92,6 +98,10 @@ class Tab:
             await call.write(request.SerializeToString())
         except (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
             return False
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            return False  # the stream is: another one follows
         return True
 
     # --- within
@@ -133,8 +143,7 @@ class Tab:
         except asyncio.InvalidStateError:
             return "broken"
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
+            if _is_cancelled():
                 raise
             return "dropped"
         finally:

@@ -105,13 +105,20 @@ def an_old_picture(run: Planted) -> None:
 
 
 def a_picture_of_other_money(run: Planted) -> None:
-    _, line = next((lines, line) for lines, line in run.lines("picture") if line["cash"])
-    line["cash"][0] += 1
+    _picture(run)["cash"][0] += 1
 
 
 def a_picture_of_another_owner(run: Planted) -> None:
-    _, line = next((lines, line) for lines, line in run.lines("picture") if line["cash"])
+    line = _picture(run)
     line["owner"]["39"] = 1 - line["owner"].get("39", 0)
+
+
+def _picture(run: Planted) -> Any:
+    """A picture that somebody was shown, or asked for, of a game that had begun."""
+    for _, line in run.lines("picture", "look"):
+        if line["cash"]:
+            return line
+    raise LookupError("nobody was shown a game that had begun")
 
 
 def shown_and_not_logged(run: Planted) -> None:
@@ -160,6 +167,7 @@ def one_lot_for_two(run: Planted) -> None:
         event = commit.events.add()
         event.CopyFrom(sold)
         event.lot_moved.owner = 1 - min(sold.lot_moved.owner, 1)
+        event.lot_moved.how = events_pb2.LotMoved.HOW_BOUGHT
 
     run.change(later, sell)
 
