@@ -55,7 +55,18 @@ class Report(NamedTuple):
 class Lease:
     """A gateway's people."""
 
-    __slots__ = ("began_ms", "doubted_until_ms", "draining", "heard_ms", "lease", "owner", "revision", "rows")
+    __slots__ = (
+        "began_ms",
+        "doubted_until_ms",
+        "draining",
+        "heard_ms",
+        "lease",
+        "owner",
+        "parts",
+        "read",
+        "revision",
+        "rows",
+    )
 
     def __init__(self, lease: str, owner: str) -> None:
         self.lease = lease
@@ -69,7 +80,16 @@ class Lease:
         """When it last reported to this replica; 0: never."""
         self.doubted_until_ms = 0
         """Until when it is believed without a word of it; 0: nothing is wrong."""
+        self.parts = 0
+        """The parts in which the replica that it reports to has rows of it, a bit each."""
+        self.read = 0
+        """Those that have been read here."""
         self.rows: dict[Key, Row] = {}
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is missing of what another replica has of it."""
+        return not self.parts & ~self.read
 
     def shard(self, number: int) -> list[tuple[Key, Row]]:
         """The rows of one part."""

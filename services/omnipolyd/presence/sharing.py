@@ -116,8 +116,9 @@ class Sharing:
 
     @property
     def departures_from_ms(self) -> int:
-        """From when on tables may be told that somebody is gone."""
-        return self._held_ms if self.in_sight or not self._others else NEVER_MS
+        """From when on tables may be told that somebody is gone: not while people are known to be missing here."""
+        known = all(lease.whole for lease in self._picture.leases.values())
+        return self._held_ms if known and (self.in_sight or not self._others) else NEVER_MS
 
     def _notice_standstill(self) -> None:
         """After one, everything known here is in doubt; called before anything is made of it."""
@@ -150,6 +151,7 @@ class Sharing:
             return lease, False, True  # it has lain here while its gateway went on with another replica
         if lease.owner != self.replica:
             lease.owner = self.replica
+            lease.parts = 0  # it says itself who there is
             self._store.all_changed(lease)
         lease.heard_ms = self._clock.now_ms()
         lease.began_ms = lease.began_ms or lease.heard_ms
@@ -172,6 +174,8 @@ class Sharing:
         if event.change is Change.RESET:
             self._current, self._connects = False, self._bus.connects
             self._seen.clear()
+            for lease in self._picture.leases.values():
+                lease.read = 0
         elif event.change is Change.CURRENT:
             self._stands()
         else:
@@ -202,7 +206,10 @@ class Sharing:
             self._outlived |= value.began_ms < self._began_ms - self.lease_ms
             lease.draining, lease.began_ms = value.draining, value.began_ms
             lease.doubted_until_ms = now_ms + self.lease_ms if value.draining else 0
+            lease.parts = value.parts
+            self._changed(())
         else:
+            lease.read |= 1 << value.shard
             self._changed(self._picture.replace(lease, rows_of(value), now_ms, value.shard))
 
     def _adopted(self, value: LeaseValue | PeopleValue) -> Lease | None:
@@ -223,6 +230,8 @@ class Sharing:
             return None
         elif value.revision > lease.revision and lease.doubted_until_ms:
             self._doubt(lease)  # its gateway reports: the lease itself comes after its people
+        if lease.owner != value.replica:
+            lease.read = 0  # the other one writes all of it anew
         lease.owner, lease.revision = value.replica, value.revision
         return lease
 

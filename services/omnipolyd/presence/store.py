@@ -35,6 +35,8 @@ class LeaseValue(msgspec.Struct, frozen=True):
     began_ms: int
     """When it first reported."""
     draining: bool
+    parts: int = 0
+    """The parts that have rows, a bit each: who does not find one of them does not know everybody."""
 
 
 class PeopleValue(msgspec.Struct, frozen=True):
@@ -151,7 +153,10 @@ class Store:
                         await self._save_shard(lease, name, shared)
                     if self._shared.get(lease.lease) is not shared:
                         return True  # forgotten meanwhile
-                    value = LeaseValue(lease.lease, lease.revision, self._replica, lease.began_ms, lease.draining)
+                    parts = sum(1 << shard for shard in shared.written)
+                    value = LeaseValue(
+                        lease.lease, lease.revision, self._replica, lease.began_ms, lease.draining, parts
+                    )
                     await self._put(f"lease.{name}", value)
                     if not shared.lacking:
                         break  # nothing has changed meanwhile
