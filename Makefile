@@ -52,8 +52,8 @@ test: $(VENV) $(NODE) $(KUBE) ## Run the tests (TESTS: paths and pytest options)
 	@$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
 
 hostile: $(VENV) ## Throw HOSTILE_MESSAGES odd messages at each public RPC, then measure what attacks cost the others
-	@HOSTILE_MESSAGES=$(HOSTILE_MESSAGES) $(BIN)/pytest -q tests/services/hostile
-	@$(BIN)/python -m tests.services.hostile.measure
+	@$(BIN)/pytest -q tests/services/hostile
+	@HOSTILE_MESSAGES=$(HOSTILE_MESSAGES) $(BIN)/python -m tests.services.hostile.measure
 
 lint: $(VENV) $(BUF) ## Check style, import directions, generated stubs and contracts
 	$(BIN)/ruff check .
