@@ -38,7 +38,10 @@ def test_links_lead_to_headings(page: Path) -> None:
 def test_metrics_and_alerts_that_are_named_exist(page: Path) -> None:
     text = page.read_text("utf-8")
     known = {metric.name for metric in reference.module().metrics()} | set(reference.series())
-    assert {name for name in re.findall(r"`(omnipoly_\w+)", text) if name != "omnipoly_presence"} <= known
+    roles = set(
+        re.findall(r"^CREATE ROLE (\w+)", (ROOT / "deploy/postgres/roles.sql").read_text("utf-8"), re.MULTILINE)
+    )
+    assert set(re.findall(r"`(omnipoly_\w+)", text)) <= known | roles | {"omnipoly_presence"}
     assert set(re.findall(r"\*(Omnipoly[A-Z]\w+)\*", text)) <= ALERTS.keys()
 
 
