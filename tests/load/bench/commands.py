@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import asyncpg
 
-from .processes import Platform, Process, free_port
+from tests.services.playing import free_port
+
+from .processes import Platform, Process
 from .rows import Asked, Row, median, medians_of_cpu, paired, played
 
 PLAYING = "tests.load.bench.playing"

@@ -13,10 +13,11 @@ import asyncpg
 from omnipoly.rules import actions as act
 from omnipoly.runtime.link import Link
 from omnipoly.wire.gen.table.v1 import table_pb2
+from tests.services.playing import free_port
 
 from .games import acting, ask, open_tables
 from .playing import RATHER
-from .processes import Platform, Process, cpu_s, free_port, memory_bytes
+from .processes import Platform, Process, cpu_s, memory_bytes
 from .rows import Asked, Half, Row, median, paired
 
 SHORT, LONG = 100, 20_000
