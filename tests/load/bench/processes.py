@@ -12,7 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -77,7 +77,13 @@ class Process:
         return self._process.pid
 
     @classmethod
-    async def start(cls, name: str, module: str, *arguments: str, **variables: str) -> Process:
+    async def serve(cls, role: str, nats_url: str, **variables: str) -> Self:
+        """A service of the product, in plain text, at any port."""
+        told = {"OMNIPOLY_PORT": "0", "OMNIPOLY_PLAINTEXT": "all", "OMNIPOLY_NATS_URL": nats_url}
+        return await cls.start(role, "omnipolyd.main", "serve", role, **told, **variables)
+
+    @classmethod
+    async def start(cls, name: str, module: str, *arguments: str, **variables: str) -> Self:
         """Starts ``python -m module`` with these variables and none of Omnipoly's from around."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("OMNIPOLY_")}
         process = await asyncio.create_subprocess_exec(
@@ -200,16 +206,9 @@ class Platform:
 
     async def serve(self, role: str, **variables: str) -> Process:
         """A service of the product."""
-        return await self.process(
-            role,
-            "omnipolyd.main",
-            "serve",
-            role,
-            OMNIPOLY_PORT="0",
-            OMNIPOLY_PLAINTEXT="all",
-            OMNIPOLY_NATS_URL=self.nats.url,
-            **variables,
-        )
+        process = await Process.serve(role, self.nats.url, **variables)
+        self._started.append(process)
+        return process
 
     async def table(self, database: str, **variables: str) -> Process:
         """A table service without the limits that guard against one greedy client."""

@@ -170,18 +170,7 @@ async def storm() -> AsyncIterator[Storm]:
     started: list[Process | Generator] = []
 
     async def serve(role: str, **variables: str) -> Watched:
-        process = await Watched.start(
-            role,
-            "omnipolyd.main",
-            "serve",
-            role,
-            OMNIPOLY_PORT="0",
-            OMNIPOLY_PLAINTEXT="all",
-            OMNIPOLY_NATS_URL=nats.url,
-            **RAISED,
-            **variables,
-        )
-        assert isinstance(process, Watched)
+        process = await Watched.serve(role, nats.url, **RAISED, **variables)
         started.append(process)
         return process
 
