@@ -280,9 +280,19 @@ class Bus:
         headers = found.headers or {}
         return None if "KV-Operation" in headers or "Nats-Marker-Reason" in headers else found.data
 
-    def watch(self, bucket: str, handler: Callable[[WatchEvent], Awaitable[None]], keys: str = ">") -> Watch:
-        """Has `handler` told of every change of a bucket's keys, from the present values on; see `bus_watch`."""
-        watch = Watch(self, bucket, keys, handler)
+    def watch(
+        self,
+        bucket: str,
+        handler: Callable[[WatchEvent], Awaitable[None]],
+        keys: str = ">",
+        *,
+        heard: Callable[[], None] = lambda: None,
+    ) -> Watch:
+        """Has `handler` told of every change of a bucket's keys, from the present values on; see `bus_watch`.
+
+        heard: called each time NATS has spoken, about once a second at least: up to now nothing was missed.
+        """
+        watch = Watch(self, bucket, keys, handler, heard)
         self._watches[watch] = self._tasks.spawn("bus-watch", watch.run)
         return watch
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.get(__name__)
 
-HEARTBEAT_S = 2.0
-SILENCE_S = 5.0
+HEARTBEAT_S = 1.0
+SILENCE_S = 3.0
 RETRY_S = 0.5
 
 RESTARTS = Counter("omnipoly_bus_watch_restarts_total", "Times a watch of a bucket was begun anew.", ("bucket",))
@@ -39,6 +39,8 @@ class Change(enum.Enum):
     """The picture begins anew: every present key comes as PUT, then CURRENT; what does not come is gone."""
     CURRENT = "current"
     """Every present key has come."""
+    LOST = "lost"
+    """The picture may be old from now on: NATS is silent, or something was missed. RESET follows."""
     PUT = "put"
     DELETED = "deleted"
     EXPIRED = "expired"
@@ -46,7 +48,7 @@ class Change(enum.Enum):
 
 
 class WatchEvent(NamedTuple):
-    """One step of a watch; key, value and revision are empty with RESET and CURRENT, the value with an end."""
+    """One step of a watch; key, value and revision are empty with RESET, CURRENT and LOST, the value with an end."""
 
     change: Change
     key: str = ""
@@ -57,12 +59,20 @@ class WatchEvent(NamedTuple):
 class Watch:
     """A watch under way; ended by `Bus.unwatch` or with the bus."""
 
-    def __init__(self, bus: Bus, bucket: str, keys: str, handler: Callable[[WatchEvent], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        bucket: str,
+        keys: str,
+        handler: Callable[[WatchEvent], Awaitable[None]],
+        heard: Callable[[], None],
+    ) -> None:
         """For `Bus.watch` alone."""
         self.bucket = bucket
         self._bus = bus
         self._keys = keys
         self._handler = handler
+        self._heard = heard
         self._arrived: asyncio.Queue[Msg | None] = asyncio.Queue()
 
     def restart(self) -> None:
@@ -111,32 +121,41 @@ class Watch:
             )
             consumer = made.name
             await self._tell(WatchEvent(Change.RESET))
-            current = not made.num_pending
-            if current:
-                await self._tell(WatchEvent(Change.CURRENT))
-            seen = 0
-            while True:
-                async with asyncio.timeout(SILENCE_S):
-                    message = await arrived.get()
-                if message is None:
-                    return
-                headers = message.headers or {}
-                if headers.get("Status") == "100":
-                    if int(headers.get("Nats-Last-Consumer", seen)) != seen:
-                        return
-                    continue
-                sequence = message.metadata.sequence
-                if sequence.consumer != seen + 1:
-                    return
-                seen = sequence.consumer
-                await self._tell(self._event(message, headers, sequence.stream))
-                if not current and not message.metadata.num_pending:
-                    current = True
-                    await self._tell(WatchEvent(Change.CURRENT))
+            try:
+                await self._hear(arrived, current=not made.num_pending)
+            except TimeoutError:
+                log.info("bus_watch_silent", bucket=self.bucket)
+            await self._tell(WatchEvent(Change.LOST))
         finally:
             await self._leave(subscription.unsubscribe)
             if consumer:
                 await self._leave(lambda: jetstream.delete_consumer(f"KV_{self.bucket}", consumer))
+
+    async def _hear(self, arrived: asyncio.Queue[Msg | None], *, current: bool) -> None:
+        """Tells what arrives, until something may have been missed; raises TimeoutError when nothing does."""
+        if current:
+            await self._tell(WatchEvent(Change.CURRENT))
+        seen = 0
+        while True:
+            async with asyncio.timeout(SILENCE_S):
+                message = await arrived.get()
+            if message is None:
+                return
+            headers = message.headers or {}
+            if headers.get("Status") == "100":
+                if int(headers.get("Nats-Last-Consumer", seen)) != seen:
+                    return
+                self._heard()
+                continue
+            sequence = message.metadata.sequence
+            if sequence.consumer != seen + 1:
+                return
+            seen = sequence.consumer
+            await self._tell(self._event(message, headers, sequence.stream))
+            if not current and not message.metadata.num_pending:
+                current = True
+                await self._tell(WatchEvent(Change.CURRENT))
+            self._heard()
 
     async def _restarted(self, within_s: float) -> None:
         """Returns when `restart` was called, or after a while."""

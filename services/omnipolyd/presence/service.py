@@ -79,7 +79,7 @@ class PresenceService(app.Service):
             self._gone,
         )
         self._bus = running.bus
-        self._watch = running.bus.watch(settings.presence_bucket, self.sharing.on_event)
+        self._watch = running.bus.watch(settings.presence_bucket, self.sharing.on_event, heard=self._heard)
         running.tasks.spawn("presence-tell", self._tell)
         running.tasks.spawn("presence-share", self._share)
         running.tasks.spawn("presence-ghosts", self._look_for_ghosts)
@@ -127,6 +127,12 @@ class PresenceService(app.Service):
             self.telling.see(table, person, self.picture.standing(table, person), now_ms)
         self._wake.set()
 
+    def _heard(self) -> None:
+        """The bucket is known up to now."""
+        self.sharing.heard()
+        if self.telling.unheard:
+            self._wake.set()
+
     def _gone(self, table: str, person: str) -> None:
         self.telling.want(table, person, BROKEN, self.clock.now_ms(), self._missed_since_ms)
         self._wake.set()
@@ -146,6 +152,7 @@ class PresenceService(app.Service):
             now_ms = self.clock.now_ms()
             self.sharing.look()
             self.telling.hold_departures(self.sharing.departures_from_ms)
+            self.telling.heard(self.sharing.departures_until_ms)
             if self.sharing.ready:
                 self.reporting.go()
             if now_ms >= tidied_ms + TIDY_MS:

@@ -6,7 +6,8 @@ again. A lease that reports here is never over for what the bucket says.
 
 As long as the bucket is not seen as it is, and for one lease period after it is again, nobody's going is told to a
 table either: whoever left one gateway may have come to another that reports to another replica. Likewise after a
-standstill of this process, whose picture is that of before it.
+standstill of this process, whose picture is that of before it. And a going that is due is told only when NATS has
+spoken since, which it does each second: if it stands still, nobody knows of it at once.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ class Sharing:
         self._held_ms = 0
         self._seen_ms = 0
         """When the bucket was last seen as it is."""
+        self._heard_ms = 0
+        """When NATS last spoke and had left nothing out."""
         self._began_ms = clock.now_ms()
         self.begun = False
         """Whether the bucket was read once."""
@@ -119,6 +122,16 @@ class Sharing:
         """From when on tables may be told that somebody is gone: not while people are known to be missing here."""
         known = all(lease.whole for lease in self._picture.leases.values())
         return self._held_ms if known and (self.in_sight or not self._others) else NEVER_MS
+
+    @property
+    def departures_until_ms(self) -> int:
+        """Up to when what is known here can be all there is: a later word of somebody may be on its way."""
+        return self._heard_ms if self._others else NEVER_MS
+
+    def heard(self) -> None:
+        """NATS has spoken: nothing was missed until now."""
+        if self._current:
+            self._heard_ms = self._clock.now_ms()
 
     def _notice_standstill(self) -> None:
         """After one, everything known here is in doubt; called before anything is made of it."""
@@ -178,6 +191,9 @@ class Sharing:
                 lease.read = 0
         elif event.change is Change.CURRENT:
             self._stands()
+        elif event.change is Change.LOST:
+            self._current = False
+            self._changed(())  # nobody's going may be told from now on
         else:
             try:
                 kind, name, value = parse(event)
@@ -257,7 +273,7 @@ class Sharing:
                 self._held_ms = self._trusted_ms
         elif now_ms > self._seen_ms:
             self._held_ms = self._trusted_ms
-        self._seen_ms = now_ms
+        self._seen_ms = self._heard_ms = now_ms
         for lease in self._picture.leases.values():
             if self.reports_here(lease):
                 self._store.all_changed(lease)

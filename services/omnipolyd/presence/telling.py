@@ -8,6 +8,8 @@ table has taken it in, or until it is no longer so.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
+from itertools import islice
 
 from .picture import BROKEN, CLOSED, CONNECTED, MOVING, Row
 
@@ -18,6 +20,7 @@ MOST = 100
 FIRST_PAUSE_MS = 250
 LONGEST_PAUSE_MS = 10_000
 UNKNOWN = 0
+FOREVER_MS = 1 << 62
 
 
 class _Person:
@@ -71,6 +74,9 @@ class Telling:
         self._heap: list[tuple[int, int, Told]] = []
         self._places = 0
         self._held_until_ms = 0
+        self._heard_ms = FOREVER_MS
+        self.unheard: dict[str, Told] = {}
+        """Tables with nothing to tell but departures that nobody can be sure of before more is heard."""
 
     # --- what is so
 
@@ -115,7 +121,16 @@ class Telling:
         """Nobody is told of anybody's going before that time: it may be that they are back, and not known here."""
         if until_ms != self._held_until_ms:
             self._held_until_ms = until_ms
+            self.unheard.clear()
             for told in self._tables.values():
+                self._place(told)
+
+    def heard(self, until_ms: int) -> None:
+        """Departures up to that time are known for sure: nothing is on its way that says otherwise."""
+        if until_ms != self._heard_ms:
+            self._heard_ms = until_ms
+            unheard, self.unheard = self.unheard, {}
+            for told in unheard.values():
                 self._place(told)
 
     # --- what to do
@@ -127,7 +142,10 @@ class Telling:
             _, place, told = heapq.heappop(self._heap)
             if told.place == place and not told.flying:
                 told.place = 0
-                due.append(told)
+                if any(self._ready(told, now_ms)):
+                    due.append(told)
+                else:
+                    self.unheard[told.table] = told
         return due
 
     def next_ms(self) -> int | None:
@@ -139,13 +157,10 @@ class Telling:
     def begin(self, told: Told, now_ms: int) -> dict[str, int]:
         """What a table is told now, by person, at most `MOST`; it is under way until `took` or `failed`."""
         batch: dict[str, int] = {}
-        for name, person in told.persons.items():
-            if person.wanted != person.told and person.ready_ms(self._held_until_ms) <= now_ms:
-                batch[name] = person.wanted
-                if person.sent != person.wanted:
-                    person.sent, person.sent_ms = person.wanted, now_ms
-                if len(batch) == MOST:
-                    break
+        for name, person in islice(self._ready(told, now_ms), MOST):
+            batch[name] = person.wanted
+            if person.sent != person.wanted:
+                person.sent, person.sent_ms = person.wanted, now_ms
         told.flying = True
         return batch
 
@@ -184,6 +199,7 @@ class Telling:
     def drop(self, told: Told) -> None:
         """There is no such table."""
         self._tables.pop(told.table, None)
+        self.unheard.pop(told.table, None)
         told.place, told.persons = 0, {}
 
     def tables(self) -> list[str]:
@@ -199,6 +215,14 @@ class Telling:
             if not told.persons and not told.flying:
                 told.place = 0
                 del self._tables[told.table]
+
+    def _ready(self, told: Told, now_ms: int) -> Iterator[tuple[str, _Person]]:
+        """Of whom a table may be told now."""
+        for name, person in told.persons.items():
+            if person.wanted != person.told:
+                ready_ms = person.ready_ms(self._held_until_ms)
+                if ready_ms <= now_ms and (person.wanted == CONNECTED or ready_ms <= self._heard_ms):
+                    yield name, person
 
     def _land(self, told: Told) -> None:
         told.flying = False

@@ -36,6 +36,11 @@ class Planted:
         """When nothing was broken any more."""
         return next(int(line["t"]) for line in map(json.loads, self._done.splitlines()) if line["what"] == "calm")
 
+    def undone(self, what: str) -> None:
+        """Nothing of the kind was done to the platform."""
+        lines = self._done.splitlines(keepends=True)
+        self._done = "".join(line for line in lines if not json.loads(line)["what"].startswith(what))
+
     # --- the log
 
     def commits(self, table: str = "") -> list[Row]:

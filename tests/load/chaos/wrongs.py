@@ -209,7 +209,9 @@ def timed_out_too_soon(run: Planted) -> None:
 
 def taken_for_gone(run: Planted) -> None:
     """Somebody is taken for gone while their stream stands."""
+    run.undone("stop presence")  # else news of a stream may have come late
     who = {name: next(line["who"] for line in lines if line["k"] == "person") for name, lines in run.journals.items()}
+    stood = []
     for name, lines in run.journals.items():
         for line in lines:
             if line["k"] == "stream":
@@ -221,14 +223,14 @@ def taken_for_gone(run: Planted) -> None:
             begun = next(shown, None)
             if begun is None:
                 continue
-            for row in run.commits(begun["table"]):
-                if begun["t"] + 2_500 < row["at"] < line["t"] - 100:
-                    seat = _seat_of(run, row, who[name])
-                    if seat >= 0:
-                        gone = _went_away(seat, types_pb2.AWAY_BROKEN)
-                        run.change(row, lambda commit, gone=gone: commit.events.add().went_away.CopyFrom(gone))
-                        return
-    raise LookupError("no stream has stood for long enough")
+            rows = [row for row in run.commits(begun["table"]) if row["stored_at"] < line["t"] - 100]
+            if rows and (seat := _seat_of(run, rows[-1], who[name])) >= 0:
+                stood.append((rows[-1]["stored_at"] - begun["t"], seat, rows[-1]))
+    for_ms, seat, row = max(stood, key=lambda one: one[0])
+    if for_ms < 2_500:
+        raise LookupError(f"no stream has stood for long enough, the longest for {for_ms} ms")
+    gone = _went_away(seat, types_pb2.AWAY_BROKEN)
+    run.change(row, lambda commit: commit.events.add().went_away.CopyFrom(gone))
 
 
 def not_ended(run: Planted) -> None:
@@ -344,13 +346,13 @@ def _went_away(seat: int, why: Any) -> Any:
 
 
 def _seat_of(run: Planted, row: dict[str, Any], who: str) -> int:
-    holders = [
-        event.seat_taken.holder
-        for one in run.commits(row["table_id"])[: row["version"]]
-        for event in message(one).events
-        if event.WhichOneof("kind") == "seat_taken"
-    ]
-    return holders.index(who) if who in holders else -1
+    """Where somebody sits before a commit; -1: nowhere."""
+    holders: dict[int, str] = {}
+    for one in run.commits(row["table_id"])[: row["version"] - 1]:
+        for event in message(one).events:
+            if event.WhichOneof("kind") == "seat_taken":
+                holders[event.seat_taken.seat] = event.seat_taken.holder
+    return next((seat for seat, holder in holders.items() if holder == who), -1)
 
 
 PLANTED: dict[Callable[[Planted], None], str] = {

@@ -67,7 +67,7 @@ class Presence:
             telling, reporting = self.service.telling, self.service.reporting
             next_ms = telling.next_ms()
             idle = next_ms is None or next_ms > self.service.clock.now_ms()
-            return idle and not reporting._under_way and not self.service._wake.is_set()
+            return idle and not telling.unheard and not reporting._under_way and not self.service._wake.is_set()
 
         await eventually(still)
 

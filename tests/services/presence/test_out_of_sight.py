@@ -4,12 +4,16 @@ taken for gone on a picture that may be old."""
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
+from omnipoly.runtime import bus
 from omnipoly.runtime.embedded import EmbeddedNats
 from omnipoly.wire.gen.game.v1 import types_pb2
 from omnipolyd.presence.telling import GRACE_MS
@@ -44,22 +48,24 @@ async def sees(service: Presence, table: str, people: dict[str, int]) -> bool:
 
 
 @pytest.mark.parametrize("how", [BROKEN, MOVING])
-@pytest.mark.parametrize("robbed", [False, True], ids=["kept", "robbed"])
+@pytest.mark.parametrize("why", ["killed", "robbed", "still"])
 async def test_who_goes_over_to_the_other_replicas_gateway_while_nats_is_away(
     tables: Tables,
     own_nats: EmbeddedNats,
     unique: str,
     clock: DrivenClock,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     how: int,
-    *,
-    robbed: bool,
+    why: str,
 ) -> None:
     """And who really goes meanwhile is taken for gone when that can be known."""
     url = own_nats.url
+    monkeypatch.setattr(bus, "REQUEST_S", 0.3)
     async with (
         presence(tables, url, unique, clock, lease_s=LEASE_S) as one,
         presence(tables, url, unique, clock, lease_s=LEASE_S) as other,
+        AsyncExitStack() as undo,
     ):
         for service in (one, other):
             await eventually(lambda service=service: len(service.service.sharing._others) == 1)
@@ -71,10 +77,14 @@ async def test_who_goes_over_to_the_other_replicas_gateway_while_nats_is_away(
             await eventually(lambda service=service: sees(service, table, dict.fromkeys(PERSONS, CONNECTED)))
             await service.settled()
 
-        await asyncio.to_thread(own_nats.kill)
-        for service in (one, other):
-            await eventually(lambda service=service: not service.service.sharing.in_sight)
-        if robbed:
+        if why == "still":
+            os.kill(own_nats.pid, signal.SIGSTOP)  # it is not seen at once that nothing comes any more
+            undo.callback(os.kill, own_nats.pid, signal.SIGCONT)
+        else:
+            await asyncio.to_thread(own_nats.kill)
+            for service in (one, other):
+                await eventually(lambda service=service: not service.service.sharing.in_sight)
+        if why == "robbed":
             shutil.rmtree(tmp_path / "nats" / "store")
         await here.report((table, ANN, how), (table, BOB, how))
         clock.advance(2000)
@@ -87,7 +97,9 @@ async def test_who_goes_over_to_the_other_replicas_gateway_while_nats_is_away(
                 await service.settled()
         assert await away(tables, table) == [False, False, False]
 
-        await asyncio.to_thread(own_nats.start)
+        await undo.aclose()
+        if why != "still":
+            await asyncio.to_thread(own_nats.start)
         for service in (one, other):
             await eventually(lambda service=service: service.service.sharing.in_sight)
         for gateway in (here, there):

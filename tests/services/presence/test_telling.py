@@ -92,6 +92,54 @@ def test_while_departures_are_held_only_arrivals_are_told(table: Table, how: int
     assert table.at(T + 199_999) == {"p": how}
 
 
+@pytest.mark.parametrize("how", [BROKEN, CLOSED])
+def test_a_departure_is_told_once_it_is_known_that_nothing_says_otherwise(table: Table, how: int) -> None:
+    """Whoever comes back meanwhile is not told of at all; arrivals wait for nothing."""
+    for person in ("p", "q"):
+        table.see(CONNECTED, T, person=person)
+    table.at(T)
+    table.telling.heard(T + 5000)
+    for person in ("p", "q"):
+        table.see(how, T + 6000, person=person)
+    due_ms = T + 6000 + (GRACE_MS if how == BROKEN else 0)
+    assert table.at(due_ms) == {}
+    assert table.telling.unheard
+    assert table.telling.next_ms() is None
+    table.see(CONNECTED, due_ms + 1, person="s")
+    table.see(CONNECTED, due_ms + 1, person="q")
+    assert table.at(due_ms + 10) == {"s": CONNECTED}
+    table.telling.heard(due_ms - 1)
+    assert table.at(due_ms + 20) == {}
+    table.telling.heard(due_ms)
+    assert table.at(due_ms + 30) == {"p": how}
+    assert not table.telling.unheard
+    assert table.telling.next_ms() is None
+
+
+def test_a_departure_that_nobody_is_sure_of_may_be_held_or_forgotten(table: Table) -> None:
+    table.see(CONNECTED, T)
+    table.at(T)
+    table.telling.heard(T)
+    table.see(CLOSED, T + 5000)
+    assert table.at(T + 5000) == {}
+    table.telling.hold_departures(T + 9000)
+    assert not table.telling.unheard
+    assert table.telling.next_ms() == T + 9000
+    table.telling.heard(T + 8999)
+    assert table.at(T + 9000) == {}
+    table.telling.heard(1 << 62)  # nobody else is there who could know more
+    assert table.at(T + 9000) == {"p": CLOSED}
+    table.see(BROKEN, T)
+    (told,) = table.telling._tables.values()
+    table.telling.heard(T)
+    table.see(CONNECTED, T + 20_000)
+    table.at(T + 20_000)
+    table.see(CLOSED, T + 30_000)
+    assert table.at(T + 30_000) == {}
+    table.telling.drop(told)
+    assert not table.telling.unheard
+
+
 def test_whom_the_table_gives_more_time_is_told_of_again(table: Table) -> None:
     """With the time since when; nobody else waits for it."""
     for person in ("p", "q"):

@@ -213,7 +213,7 @@ async def test_subscribers_streams_and_watches_outlive_a_killed_nats(own_nats: E
     await eventually(lambda: got.data == [b"1", b"2"])
     await eventually(lambda: Change.CURRENT in [event.change for event in changes])
     kept = [WatchEvent(Change.PUT, "gateway-1", b"one", 1)] if store == "kept" else []
-    assert changes == [WatchEvent(Change.RESET), *kept, WatchEvent(Change.CURRENT)]
+    assert changes == [WatchEvent(Change.LOST), WatchEvent(Change.RESET), *kept, WatchEvent(Change.CURRENT)]
 
     await bus.put("leases", "gateway-2", b"two")
     await eventually(lambda: [event.key for event in changes if event.value == b"two"] == ["gateway-2"])
@@ -258,7 +258,8 @@ async def test_a_watch_whose_consumer_is_lost_begins_anew(
     assert bus.jetstream is not None
     (consumer,) = await bus.jetstream.consumers_info(f"KV_{unique}")
     await bus.jetstream.delete_consumer(f"KV_{unique}", consumer.name)
-    await eventually(lambda: changes == [Change.RESET, Change.PUT, Change.CURRENT] * 2)
+    again = [Change.RESET, Change.PUT, Change.CURRENT]
+    await eventually(lambda: changes == [*again, Change.LOST, *again])
 
 
 async def test_a_stream_deleted_under_everybody_is_made_again_within_the_round(
