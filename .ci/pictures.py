@@ -7,6 +7,7 @@ Needs Chromium. The games differ each time, and so do the pictures: they are mad
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -108,4 +109,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     asyncio.run(main())

@@ -4,6 +4,7 @@
 # Release, mirror, proxy and keys are those this machine's apt is set up with. Needs root, debootstrap and Docker.
 # What has been downloaded is kept in build/base for the next time.
 set -euo pipefail
+. "$(dirname "$0")/../../.ci/usage.sh"
 cd "$(dirname "$0")/../.."
 
 tag=${1:-omnipoly-base}
@@ -12,6 +13,8 @@ made_from="$VERSION_CODENAME $(sha256sum <deploy/image/local-base.sh | cut -c1-1
 for program in debootstrap docker apt-get; do
   command -v "$program" >/dev/null || { echo "local-base.sh: $program is missing (apt-get install debootstrap docker.io)" >&2; exit 1; }
 done
+docker info >/dev/null 2>&1 ||
+  { echo "local-base.sh: no Docker engine answers; start one, then come again" >&2; exit 1; }
 [ "$(id -u)" -eq 0 ] || { echo "local-base.sh: debootstrap needs root" >&2; exit 1; }
 
 if [ "$(docker image inspect --format '{{index .Config.Labels "omnipoly.base"}}' "$tag" 2>/dev/null)" = "$made_from" ]; then

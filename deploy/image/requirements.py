@@ -6,6 +6,7 @@ requirements of pyproject.toml through what is installed, so there is no second 
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import tomllib
@@ -56,4 +57,6 @@ def entries(names: set[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(entries({canonicalize_name(name) for name in sys.argv[1:]} or needed()))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", type=canonicalize_name, metavar="NAME", help="only these packages")
+    sys.stdout.write(entries(set(parser.parse_args().names) or needed()))

@@ -20,6 +20,24 @@ app = typer.Typer(
     epilog="Settings are environment variables that begin with OMNIPOLY_.",
 )
 
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"omnipolyd {version('omnipoly')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """The root of it; its help stands with `app`."""
+
+
 _SERVICES = "  ".join(f"{role.name}: {role.summary}." for role in ROLES.values())
 
 

@@ -6,11 +6,24 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from tests.repository.tree import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 TARGETS = {"help", "setup", "demo", "run", "test", "lint", "types", "protos", "simulate", "lock", "clean"}
+
+SCRIPTS = [
+    path
+    for folder in (".ci", "deploy")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in {"", ".sh", ".py"}
+    and path.is_file()
+    and (os.access(path, os.X_OK) or "__main__" in path.read_text("utf-8"))
+]
 
 
 def _make(*arguments: str) -> str:
@@ -47,3 +60,17 @@ def test_variables_reach_the_commands() -> None:
     assert "omnipolyd up --port 7001" in _make("-n", "run", "PORT=7001")
     assert "omnipoly simulate --games 12 --edition rugpull" in _make("-n", "simulate", "GAMES=12", "EDITION=rugpull")
     assert _make("-n", "simulate").split()[-4:] == [".venv/bin/omnipoly", "simulate", "--games", "10000"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_every_script_says_what_it_is_for_and_refuses_what_it_does_not_know(script: Path) -> None:
+    def ended(option: str) -> tuple[int, str, str]:
+        command = [sys.executable, script, option] if script.suffix == ".py" else [script, option]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    code, told, _ = ended("--help")
+    assert (code, len(told) > 40) == (0, True)
+    code, told, sentence = ended("--no-such-option")
+    assert (code, told) == (2, "")
+    assert "--help" in sentence or "usage: " in sentence

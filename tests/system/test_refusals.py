@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import AsyncIterator
+from importlib.metadata import version
 from pathlib import Path
 
 import asyncpg
@@ -131,6 +132,11 @@ async def test_everything_has_help(command: tuple[str, ...]) -> None:
     ended = await call(*command, "--help")
     assert ended.code == 0
     assert "Usage: omnipolyd" in ended.output
+
+
+async def test_it_tells_its_version() -> None:
+    ended = await call("--version")
+    assert (ended.code, ended.output.strip()) == (0, f"omnipolyd {version('omnipoly')}")
 
 
 async def test_the_command_line_loads_nothing_heavy() -> None:
