@@ -109,11 +109,15 @@ class Tables:
         while True:
             await asyncio.sleep(min(self._evict_after_s, EVICT_EVERY_S))
             before = self._loop.time() - self._evict_after_s
-            for table in list(self._tables.values()):
-                if table.used > before and len(self._tables) <= self._cached:
+            too_many = len(self._tables) - self._cached
+            leaving: list[str] = []
+            for table in self._tables.values():  # no further than the first that may stay
+                if table.used > before and len(leaving) >= too_many:
                     break
                 if not table.busy and not table.queue:
-                    del self._tables[table.table_id]
+                    leaving.append(table.table_id)
+            for table_id in leaving:
+                del self._tables[table_id]
             IN_MEMORY.set(len(self._tables))
 
     def _pump(self, table: Table) -> None:
