@@ -7,6 +7,7 @@ are async generators.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import secrets
@@ -76,8 +77,8 @@ class Errors(Wrapping):
 
     A message that cannot be read is INVALID_ARGUMENT, `bad_request`. What grpc.aio would do outside the handler, read
     the one request and write the one answer, is done inside it, so that nothing of an exception's text gets out there
-    either. A client that has gone (`CancelledError`, cygrpc's ExecuteBatchError in a write) and an abort already made
-    pass through untouched.
+    either. A client that has gone (cygrpc's ExecuteBatchError in a write) has its RPC cancelled; that and an abort
+    already made pass through untouched.
     """
 
     def _wrap(self, method: str, handler: Any) -> grpc.RpcMethodHandler[Any, Any]:
@@ -108,8 +109,11 @@ class Errors(Wrapping):
         return _handler(kind, calling, None if asks_once else _reader(read), None if answers_once else write)
 
     async def _end(self, method: str, context: Context, error: Exception) -> None:
-        if isinstance(error, grpc.aio.AbortError) or gone(error):
+        if isinstance(error, grpc.aio.AbortError):
             raise error
+        if gone(error):
+            # grpc.aio would log an error when it has not yet heard of the client's going itself.
+            raise asyncio.CancelledError from error
         failure = error if isinstance(error, failures.Failure) else internal(error, method)
         await failures.abort(context, failure)
 

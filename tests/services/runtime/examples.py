@@ -120,6 +120,8 @@ class ExampleService(app.Service):
     async def read_write(self, requests: Any, context: Any) -> None:
         while (request := await context.read()) is not EOF:
             await context.write(await self.act(request))
+            while request == b"flood":
+                await context.write(bytes(64 * 1024))
 
     async def link_echo(self, body: bytes, call: link.Call) -> bytes:
         self.calls.append(call)

@@ -263,3 +263,18 @@ def _handled(method: str) -> float:
         for sample in metric.samples
         if sample.name.endswith("_total") and sample.labels["grpc_method"] == method
     )
+
+
+async def test_clients_that_vanish_in_the_middle_of_a_write_are_no_errors(example, log_lines) -> None:
+    """grpc.aio may hear of it first by the write that fails."""
+    for _ in range(20):
+        async with grpc.aio.insecure_channel(example.address) as channel:
+            ended = _handled("ReadWrite")
+            calls = [channel.stream_stream(f"/{NAME}/ReadWrite")() for _ in range(16)]
+            for call in calls:
+                await call.write(b"flood")
+                assert await call.read()
+            for call in calls[::2]:
+                call.cancel()
+        await eventually(lambda ended=ended: _handled("ReadWrite") == ended + len(calls))
+    assert [line for line in log_lines() if line["level"] == "error"] == []
