@@ -25,12 +25,12 @@ from .clock import Clock
 from .picture import Key, Lease, Picture
 from .revisions import Revisions
 from .store import LeaseValue, PeopleValue, ReplicaValue, Store, parse, rows_of
+from .telling import FOREVER_MS
 
 log = logging.get(__name__)
 
 ORDERS_KEPT = 65_536
 ENDED_KEPT = 1024
-NEVER_MS = 1 << 62
 
 LEASES = Gauge("omnipoly_presence_leases", "Gateways whose people are known.")
 ENDED = Counter("omnipoly_presence_leases_ended_total", "Leases that ended because nobody renewed them.")
@@ -121,12 +121,12 @@ class Sharing:
     def departures_from_ms(self) -> int:
         """From when on tables may be told that somebody is gone: not while people are known to be missing here."""
         known = all(lease.whole for lease in self._picture.leases.values())
-        return self._held_ms if known and (self.in_sight or not self._others) else NEVER_MS
+        return self._held_ms if known and (self.in_sight or not self._others) else FOREVER_MS
 
     @property
     def departures_until_ms(self) -> int:
         """Up to when what is known here can be all there is: a later word of somebody may be on its way."""
-        return self._heard_ms if self._others else NEVER_MS
+        return self._heard_ms if self._others else FOREVER_MS
 
     def heard(self) -> None:
         """NATS has spoken: nothing was missed until now."""

@@ -61,7 +61,6 @@ async def test_who_goes_over_to_the_other_replicas_gateway_while_nats_is_away(
 ) -> None:
     """And who really goes meanwhile is taken for gone when that can be known."""
     url = own_nats.url
-    monkeypatch.setattr(bus, "REQUEST_S", 0.3)
     async with (
         presence(tables, url, unique, clock, lease_s=LEASE_S) as one,
         presence(tables, url, unique, clock, lease_s=LEASE_S) as other,
@@ -80,6 +79,8 @@ async def test_who_goes_over_to_the_other_replicas_gateway_while_nats_is_away(
         if why == "still":
             os.kill(own_nats.pid, signal.SIGSTOP)  # it is not seen at once that nothing comes any more
             undo.callback(os.kill, own_nats.pid, signal.SIGCONT)
+            undo.callback(monkeypatch.setattr, bus, "REQUEST_S", bus.REQUEST_S)
+            monkeypatch.setattr(bus, "REQUEST_S", 0.3)
         else:
             await asyncio.to_thread(own_nats.kill)
             for service in (one, other):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from omnipolyd.presence.picture import BROKEN, CLOSED, CONNECTED, MOVING, WATCHING, Row
 from omnipolyd.presence.revisions import MARGIN_US, Revisions
-from omnipolyd.presence.telling import GRACE_MS, MOST, QUIET_MS, Telling
+from omnipolyd.presence.telling import FOREVER_MS, GRACE_MS, MOST, QUIET_MS, Telling
 from tests.services.presence.driving import DrivenClock
 
 T = 1_000_000
@@ -79,7 +79,7 @@ def test_while_departures_are_held_only_arrivals_are_told(table: Table, how: int
     for person in ("p", "q", "r"):
         table.see(CONNECTED, T, person=person)
     table.at(T)
-    table.telling.hold_departures(1 << 62)
+    table.telling.hold_departures(FOREVER_MS)
     for person in ("p", "q"):
         table.see(how, T + 5000, person=person)
     table.see(CONNECTED, T + 5000, person="s")
@@ -127,7 +127,7 @@ def test_a_departure_that_nobody_is_sure_of_may_be_held_or_forgotten(table: Tabl
     assert table.telling.next_ms() == T + 9000
     table.telling.heard(T + 8999)
     assert table.at(T + 9000) == {}
-    table.telling.heard(1 << 62)  # nobody else is there who could know more
+    table.telling.heard(FOREVER_MS)  # nobody else is there who could know more
     assert table.at(T + 9000) == {"p": CLOSED}
     table.see(BROKEN, T)
     (told,) = table.telling._tables.values()
