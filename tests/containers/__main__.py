@@ -6,6 +6,7 @@ python -m tests.containers [--base IMAGE] [pytest's options]
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import subprocess
 import sys
@@ -25,7 +26,7 @@ def main() -> int:
     begun = time.monotonic()
     try:
         with engine.running(images.ROOT / "build/dockerd.log"):
-            leftovers.remove()
+            asyncio.run(leftovers.remove())
             images.build(given.base)
             say(f"images ready after {time.monotonic() - begun:.0f} s")
             environment = {**os.environ, "TESTCONTAINERS_RYUK_DISABLED": "true"}  # its image could not be pulled

@@ -208,11 +208,9 @@ async def running(
     composition = composing.read(given)
     boxes: dict[str, Box] = {}
     async with AsyncExitStack() as up:
-        networks = {
-            name: await asyncio.to_thread(_network(up, internal)) for name, internal in composition.networks.items()
-        }
+        networks = {name: await _network(up, internal) for name, internal in composition.networks.items()}
         volumes = _Volumes(files)
-        up.callback(volumes.remove)
+        up.push_async_callback(volumes.remove)
         up.push_async_callback(_end, boxes, folder)
         waiting = {name: piece for name, piece in composition.pieces.items() if name not in LEFT_OUT}
         while waiting:
@@ -278,30 +276,26 @@ class _Volumes:
             mounts.append(mount)
         return piece._replace(mounts=mounts)
 
-    def remove(self) -> None:
+    async def remove(self) -> None:
         client = docker.from_env()
         for name in self._names:
             try:
-                client.volumes.get(name).remove()
+                volume = client.volumes.get(name)
             except docker.errors.NotFound:
                 continue  # its container never came to be
+            await leftovers.removed(volume)
         client.close()
 
 
-def _network(up: AsyncExitStack, internal: bool) -> Any:
+async def _network(up: AsyncExitStack, internal: bool) -> Network:
     network = Network(docker_network_kw={"internal": internal, "labels": leftovers.labels()})
-
-    def make() -> Network:
-        network.create()
-        up.callback(network.remove)
-        return network
-
-    return make
+    await asyncio.to_thread(network.create)
+    up.push_async_callback(leftovers.removed, network)
+    return network
 
 
 async def _end(boxes: dict[str, Box], folder: Path) -> None:
     """Keeps all logs and removes all containers."""
-
     await asyncio.gather(*(asyncio.to_thread(_retire, box, folder, name) for name, box in boxes.items()))
 
 
