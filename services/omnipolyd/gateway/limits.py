@@ -38,8 +38,10 @@ NEW_PIN = 9
 """What a new PIN counts for beside its call: it is hashed for some 50 ms of a processor, few at once."""
 HOLD_S = 0.25
 """How long the refusal of who asks for too much is held back, for each that is held back of the same connection."""
-LONGEST_HOLD_S = 5.0
-"""With it a connection, which has only so many calls open (``max_concurrent_streams``), gets 40 refusals a second."""
+LONGEST_HOLD_S = 10.0
+"""With it a connection, which has only so many calls open (``max_concurrent_streams``), gets 20 refusals a second."""
+LONGEST_PAUSE_S = 5.0
+"""For which a stream that goes on asking for too much is not read."""
 FORGET_S = 60.0
 """A person is forgotten after it: long enough for any bucket of sane settings to be full again."""
 
@@ -66,6 +68,11 @@ class Limits:
         self._held: dict[str, int] = {}
         self._loop = asyncio.get_running_loop()
         self._swept = self._loop.time()
+
+    @property
+    def command_every_s(self) -> float:
+        """How long one person's commands are apart who sends no more than they may, seconds."""
+        return 1 / self._rate
 
     def command(self, caller: Caller, weight: float = 1) -> None:
         """Counts a command, or one that costs as much as several. Raises ``Failure`` ``rate_limited`` with the time
@@ -168,6 +175,28 @@ class Limits:
             pin_window=duration_pb2.Duration(seconds=PIN_WINDOW_S),
             stream_queue=QUEUE,
         )
+
+
+class Pace:
+    """How long a stream that asks for too much is not read: until it may ask again, and twice as long each time that it
+    then asks for too much at once. What it asks for when it may shortens that again."""
+
+    __slots__ = ("_last_s", "_step_s", "due_s")
+
+    def __init__(self, limits: Limits) -> None:
+        self._step_s = limits.command_every_s
+        self._last_s = 0.0
+        self.due_s = 0.0
+        """How long to wait before the next message is read, seconds; who waits sets it to 0."""
+
+    def given(self) -> None:
+        """Something was within the limits."""
+        if self._last_s:
+            self._last_s = max(0.0, self._last_s - self._step_s)
+
+    def refused(self, retry_after_s: float) -> None:
+        """Something was too much; how long until it would not be."""
+        self._last_s = self.due_s = min(max(2 * self._last_s, retry_after_s), LONGEST_PAUSE_S)
 
 
 def _too_many_streams(of: str, most: int) -> Failure:

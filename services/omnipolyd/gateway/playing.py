@@ -13,19 +13,18 @@ from omnipoly.wire import actions
 from omnipoly.wire.gen.gateway.v1 import play_pb2, stream_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2
 
-from . import acting, callers, checks, frames
+from . import acting, callers, checks, frames, limits
 from .streams import Stream, left
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from .hub import Hub
     from .outlet import Follower
 
 IN_FLIGHT = 256
 """Requests of one stream that may be under way; beyond, the next is not read yet."""
 BOTS_IN_FLIGHT = 4096
-LONGEST_PAUSE_S = 1.0
-"""For which a stream that asks for too much is not read."""
 HALF_CLOSE_S = 0.05
 """A read that ends says that the client has closed its half, or, within this time, that the call is cancelled."""
 
@@ -35,18 +34,21 @@ class PlayStream(Stream):
 
     kind = "play"
     plays = True
-    _pause_s = 0.0
     sent = metrics.RPC_MSG_SENT.labels("bidi_stream", "omnipoly.gateway.v1.PlayService", "Play")
+
+    def __init__(self, hub: Hub, caller: callers.Caller, context: Any) -> None:
+        super().__init__(hub, caller, context)
+        self._pace = limits.Pace(hub.limits)
 
     async def read(self) -> None:
         """Takes requests until the client closes its half. Raises ``Failure`` for what is no request at all."""
         most = BOTS_IN_FLIGHT if self.caller.bots else IN_FLIGHT
-        read, take = self._context.read, self._take
+        read, take, pace = self._context.read, self._take, self._pace
         while (data := await read()) is not EOF:
             take(data)
-            if self._pause_s:
-                # Who asks for too much is not read until they may ask again: what they send waits in the network.
-                pause_s, self._pause_s = self._pause_s, 0.0
+            if pace.due_s:
+                # Who asks for too much is not read for a while: what they send waits in the network.
+                pause_s, pace.due_s = pace.due_s, 0.0
                 await asyncio.sleep(pause_s)
             while len(self.tasks) >= most:
                 await asyncio.wait(self.tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -62,10 +64,11 @@ class PlayStream(Stream):
         body = getattr(request, kind)
         try:
             self._hub.limits.command(self.caller)
+            self._pace.given()
             getattr(self, f"_{kind}")(body, len(data))
         except Failure as failure:
-            if failure.reason == Code.RATE_LIMITED:
-                self._pause_s = min(failure.retry_after_s or 0.0, LONGEST_PAUSE_S)
+            if failure.reason == Code.RATE_LIMITED and failure.retry_after_s:
+                self._pace.refused(failure.retry_after_s)
             self.refuse(getattr(body, "command_id", "")[:64], getattr(body, "table", "")[:36], failure)
 
     # --- Acting

@@ -244,6 +244,27 @@ async def test_a_stream_that_asks_for_too_much_is_not_read_for_a_while(running: 
         assert loop.time() - began >= 0.4
 
 
+async def test_who_goes_on_asking_for_too_much_waits_longer_each_time() -> None:
+    pace = limits.Pace(Limits(GatewaySettings(commands_per_second=20)))
+    pace.given()
+    assert pace.due_s == 0
+
+    def waits_s(retry_after_s: float) -> float:
+        pace.refused(retry_after_s)
+        due_s, pace.due_s = pace.due_s, 0.0
+        return due_s
+
+    assert [waits_s(0.04) for _ in range(4)] == [0.04, 0.08, 0.16, 0.32]
+    # What is within the limits takes back as much as it takes itself.
+    for _ in range(4):
+        pace.given()
+    assert waits_s(0.04) == pytest.approx(0.24)
+    assert [waits_s(0.04) for _ in range(8)][-2:] == [limits.LONGEST_PAUSE_S] * 2
+    for _ in range(round(20 * limits.LONGEST_PAUSE_S)):
+        pace.given()
+    assert waits_s(0.04) == pytest.approx(0.04)
+
+
 async def test_a_new_pin_counts_for_ten(running: Stack, nats_url: str, unique: str) -> None:
     """It is hashed, slowly, and few at once: nobody is to keep everybody else's waiting."""
     few = {"commands_per_second": 0.1, "commands_burst": 25}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import grpc
 import jwt
@@ -165,6 +166,26 @@ def test_keys_rotate() -> None:
     assert Keys([old]).verify(Keys([old, new]).sign(claims)) == claims
     with pytest.raises(Failure, match="Sign in first"):
         Keys([new]).verify(token)
+
+
+def test_a_token_that_is_remembered_ends_like_any_other(tmp_path, monkeypatch) -> None:
+    """By its time, and with the key that has signed it."""
+    old, new = "the-old-secret-of-at-least-32-characters", "the-new-secret-of-at-least-32-characters"
+    file = tmp_path / "keys"
+    file.write_text(old)
+    keys = Keys.of(GatewaySettings(session_key_file=str(file)))
+    claims = Claims("oidc:ann", "Ann", False, (), int(time.time()) + 60.0)
+    token = keys.sign(claims)
+    assert [keys.verify(token) for _ in range(2)] == [claims] * 2
+    with monkeypatch.context() as later:
+        later.setattr("omnipolyd.gateway.tokens.time", SimpleNamespace(time=lambda: claims.expires_s))
+        with pytest.raises(Failure, match="The session has ended"):
+            keys.verify(token)
+    assert keys.verify(token) == claims
+    file.write_text(f"{new}\n")
+    keys.look()
+    with pytest.raises(Failure, match="Sign in first"):
+        keys.verify(token)
 
 
 def test_where_keys_come_from(tmp_path) -> None:
