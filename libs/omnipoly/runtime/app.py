@@ -53,6 +53,8 @@ class Service:
     uses_bus: ClassVar[bool] = False
     max_request_bytes: ClassVar[int] = MAX_REQUEST_BYTES
     """The largest message a client may send; frames between services have their own bound."""
+    public: ClassVar[bool] = False
+    """Those call it who are not trusted."""
     full_collections: ClassVar[int] = 10
     """Collections of the younger objects (about 7,000 new ones each) for one that walks all objects, and stops the loop
     meanwhile: to be raised where most of what lives long is no garbage for sure."""
@@ -98,6 +100,7 @@ class App:
         self.server = Server(
             settings,
             max_request_bytes=service.max_request_bytes,
+            public=service.public,
             extra_interceptors=[*guards, *service.interceptors()],
             credentials=None if shown is None else shown.server_credentials(),
         )

@@ -37,8 +37,9 @@ MAX_FRAME_BYTES = 2 * 1024 * 1024
 """What a frame between services may weigh: 1 MiB of bodies and what surrounds them, or one large item."""
 
 
-def server_options(settings: ServiceSettings, max_receive_bytes: int) -> list[Option]:
-    """grpc's channel arguments for a server."""
+def server_options(settings: ServiceSettings, max_receive_bytes: int, *, public: bool = False) -> list[Option]:
+    """grpc's channel arguments for a server. public: of those who are not trusted no more is taken in than is read and
+    64 KiB for each stream, where gRPC would otherwise take as much as comes fast enough."""
     keepalive_ms = round(settings.keepalive_s * 1000)
     probe_ms = min(keepalive_ms, 10_000)
     options: list[Option] = [
@@ -56,6 +57,8 @@ def server_options(settings: ServiceSettings, max_receive_bytes: int) -> list[Op
         ("grpc.http2.min_ping_interval_without_data_ms", 2_000),
         ("grpc.http2.max_ping_strikes", 5),
     ]
+    if public:
+        options.append(("grpc.http2.bdp_probe", 0))
     if settings.max_connection_age_s:
         options += [
             ("grpc.max_connection_age_ms", round(settings.max_connection_age_s * 1000)),
@@ -72,14 +75,17 @@ class Server:
         settings: ServiceSettings,
         *,
         max_request_bytes: int = MAX_REQUEST_BYTES,
+        public: bool = False,
         extra_interceptors: Sequence[grpc.aio.ServerInterceptor[Any, Any]] = (),
         credentials: grpc.ServerCredentials | None = None,
     ) -> None:
-        """extra_interceptors: run inside telemetry and errors, in this order. credentials: None: plain text."""
+        """public: those call it who are not trusted. extra_interceptors: run inside telemetry and errors, in this
+        order. credentials: None: plain text."""
         self._credentials = credentials
         self._health_server: grpc.aio.Server | None = None
         self._settings = settings
         self._max_request_bytes = max_request_bytes
+        self._public = public
         self._interceptors = [interceptors.Telemetry(), interceptors.Errors(), *extra_interceptors]
         self._registrations: list[Callable[[grpc.aio.Server], None]] = []
         self._names: list[str] = [health.SERVICE_NAME]
@@ -103,7 +109,7 @@ class Server:
         """Binds the port and answers, with health NOT_SERVING. Raises `StartError` when the port cannot be had."""
         server = grpc.aio.server(
             interceptors=self._interceptors,
-            options=server_options(self._settings, self._max_request_bytes),
+            options=server_options(self._settings, self._max_request_bytes, public=self._public),
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         for register in self._registrations:

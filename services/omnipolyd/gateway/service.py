@@ -47,6 +47,7 @@ class GatewayService(Service):
     """The public face."""
 
     uses_bus: ClassVar[bool] = True
+    public: ClassVar[bool] = True
     # Larger than what is taken, so that what is too large is refused in our words; beyond, gRPC does it in its own.
     max_request_bytes: ClassVar[int] = 256 * 1024
 

@@ -12,9 +12,10 @@ import grpc
 import pytest
 
 from omnipoly.runtime.failures import Failure, from_rpc_error
-from omnipoly.wire.gen.gateway.v1 import lobby_pb2, play_pb2
+from omnipoly.wire.gen.gateway.v1 import lobby_pb2, play_pb2, sessions_pb2
 from tests.services.conftest import MakeDatabase
-from tests.services.gateway.calling import PACKAGE, Client, Stack, stack
+from tests.services.gateway.calling import PACKAGE, Client, Stack, gateway, stack
+from tests.services.hostile.http2 import Connection
 from tests.services.waiting import eventually
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -180,3 +181,25 @@ async def test_a_flood_of_requests_on_a_stream_waits_in_the_network(running: Sta
         await stream.next("legal", "refused")
     assert most <= 256
     stream.raw.cancel()
+
+
+async def test_what_is_not_read_stays_with_who_has_sent_it(running: Stack, nats_url: str) -> None:
+    """However fast it comes, and although there is room for it in the network."""
+    request = play_pb2.PlayRequest(ask_legal=play_pb2.AskLegal(table="t")).SerializeToString()
+    async with (
+        gateway(running.table, nats_url, commands_per_second=0.01, commands_burst=1) as strict,
+        strict.client("guest:ann") as ann,
+    ):
+        connection = await Connection.open(strict.gateway.address, strict.token("guest:hasty", guest=True))
+        answers: list[bytes] = []
+        stream = connection.start(f"/{PACKAGE}.PlayService/Play", None, answers.append, lambda _: None)
+        said = 0
+        for _ in range(200_000):
+            connection.say(stream, request)
+            said += 5 + len(request)
+        await eventually(lambda: len(answers) >= 2)  # and for a while it is not read
+        for _ in range(20):
+            await ann.call("Sessions/GetServerInfo", sessions_pb2.GetServerInfoRequest())
+        taken = said - sum(len(data) for _, data, _ in connection._waiting)
+        assert taken <= 2 * 65_535
+        connection.close()
