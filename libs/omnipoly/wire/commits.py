@@ -83,7 +83,7 @@ def parse(data: bytes) -> commit_pb2.Commit:
 def decode(data: bytes, game: Game | None = None) -> Commit:
     """The commit of its bytes. ``game``: the edition of the table, without which a position cannot be read.
 
-    Raises ``Malformed``, also for an event of a kind that is not known here: nothing is ever passed over.
+    Raises ``Malformed``; ``Newer`` for an event of a kind that is not known here: nothing is ever passed over.
     """
     message = parse(data)
     return _commit(message, tuple([events.from_proto(event, game) for event in message.events]))

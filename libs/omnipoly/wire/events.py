@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from omnipoly.rules import events
 from omnipoly.rules.events import Event, PositionSet
@@ -12,7 +13,7 @@ from omnipoly.rules.state import State
 from omnipoly.wire import views
 from omnipoly.wire.derive import Deriver, Pair, Read, Unmapped, Write, message_of
 from omnipoly.wire.gen.game.v1 import events_pb2
-from omnipoly.wire.malformed import Malformed
+from omnipoly.wire.malformed import Malformed, Newer
 from omnipoly.wire.rows import PASSABLE
 
 if TYPE_CHECKING:
@@ -71,15 +72,18 @@ def to_proto(event: Event) -> events_pb2.Event:
 def from_proto(message: events_pb2.Event, game: Game | None = None) -> Event:
     """The event of a message. ``game``: the edition of the table, without which a position cannot be read.
 
-    Raises ``Malformed``, also for a kind that is not known here.
+    Raises ``Malformed``: ``Newer`` for a kind, or a value of an enum, that is not known here.
     """
     kind = message.WhichOneof("kind")
     if kind is None:
-        raise Malformed("an event of a kind that is not known here")
+        if len(UnknownFieldSet(message)):
+            raise Newer("an event of a kind that is not known here")
+        raise Malformed("an event of no kind")
     body: Message = getattr(message, kind)
     try:
         if kind == "position_set" and game is not None:
             return PositionSet(views.from_view(body.state, game))  # type: ignore[attr-defined]
         return _READ[kind](body)  # type: ignore[no-any-return]
     except KeyError as error:
-        raise Malformed(f"an event {kind} with a value that is not known here: {error}") from error
+        sentence, (value, *_) = f"an event {kind} with a value that is not known here: {error}", error.args
+        raise (Newer if isinstance(value, int) and value > 0 else Malformed)(sentence) from error

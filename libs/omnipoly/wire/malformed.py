@@ -1,4 +1,4 @@
-"""The one exception that reading bytes or messages from outside raises."""
+"""What reading bytes or messages from outside raises."""
 
 from __future__ import annotations
 
@@ -9,3 +9,8 @@ class Malformed(Exception):
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
         self.sentence = sentence
+
+
+class Newer(Malformed):
+    """What came is of a later version of the contracts, as far as can be seen: nothing is wrong with it, and it cannot
+    be read here."""

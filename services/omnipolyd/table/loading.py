@@ -10,10 +10,10 @@ from omnipoly.editions.problems import EditionError
 from omnipoly.rules import engine
 from omnipoly.rules.codes import Code
 from omnipoly.rules.entropy import commitment
-from omnipoly.runtime import logging
+from omnipoly.runtime import failures, logging
 from omnipoly.runtime.database import FAULTS
 from omnipoly.runtime.refusals import failure
-from omnipoly.wire.malformed import Malformed
+from omnipoly.wire.malformed import Malformed, Newer
 
 from .asking import ask
 from .table import rebuild
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 log = logging.get(__name__)
 
 QUARANTINED = Counter("omnipoly_tables_quarantined_total", "Tables taken out of play.")
+NEWER = Counter(
+    "omnipoly_tables_newer_total", "Times that a table was not loaded because a later version has written it."
+)
 LOADS = Counter("omnipoly_table_loads_total", "Tables loaded from the log.")
 
 _UNREADABLE = (
@@ -69,7 +72,8 @@ class Loader:
     async def load(self, table: Table) -> bytes | None:
         """Bring a table up to what the log says; the commit of an append of unknown outcome, if it has one.
 
-        Raises ``Failure``: ``unknown_table``, or ``table_broken`` for one that is out of play or cannot be read.
+        Raises ``Failure``: ``unknown_table``; ``table_broken`` for one that is out of play or cannot be read;
+        ``unavailable`` for one that a later version of this program has written: it is for that one to read it.
         """
         if table.broken:
             await self.quarantine(table, table.broken)
@@ -84,6 +88,10 @@ class Loader:
             await ask(self._epoch.read_epoch)
         try:
             loaded, state = await self._rebuild(table, loaded)
+        except Newer as newer:
+            NEWER.inc()
+            log.warning("table_is_newer", table=table.table_id, reason=str(newer))
+            raise failures.unavailable("This server is older than what was played here; try again.") from newer
         except _UNREADABLE as error:
             await self.quarantine(table, f"it cannot be loaded: {error}")
             raise failure(Code.TABLE_BROKEN) from error
@@ -104,6 +112,8 @@ class Loader:
         game = await ask(lambda: self._catalogue.by_digest(loaded.digest, loaded.edition))
         try:
             return loaded, _checked(loaded, game)
+        except Newer:
+            raise
         except _UNREADABLE as error:
             if loaded.snapshot is None:
                 raise

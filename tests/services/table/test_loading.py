@@ -12,7 +12,7 @@ from omnipoly.rules import actions as act
 from omnipoly.rules.ring import Game
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire import commits, views
-from omnipoly.wire.gen.game.v1 import commit_pb2
+from omnipoly.wire.gen.game.v1 import commit_pb2, events_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
 from omnipolyd.table import tables
 from tests.services.table.calling import Caller, replay
@@ -152,10 +152,13 @@ async def test_no_more_tables_than_allowed(serve: Serve, monkeypatch: pytest.Mon
 # --- out of play ------------------------------------------------------------------------------------------------------
 
 
-def with_unknown_event(body: bytes) -> bytes:
-    message = commit_pb2.Commit.FromString(body)
-    message.events.add(must_understand=True).MergeFromString(b"\xfa\x3e\x00")  # a kind of a later version
-    return message.SerializeToString()
+def with_event(message_bytes: bytes) -> Any:
+    def changed(body: bytes) -> bytes:
+        message = commit_pb2.Commit.FromString(body)
+        message.events.add(must_understand=True).MergeFromString(message_bytes)
+        return message.SerializeToString()
+
+    return changed
 
 
 def of_negative_money(body: bytes) -> bytes:
@@ -167,10 +170,11 @@ def of_negative_money(body: bytes) -> bytes:
 
 HARM: dict[str, tuple[str, Any]] = {
     "bytes that are no commit": ("UPDATE commits SET body = $2 WHERE table_id = $1 AND version = 3", b"\xff\xff"),
-    "an event of a kind that is not known": (
+    "an event that does not say how": (
         "UPDATE commits SET body = $2 WHERE table_id = $1 AND version = 3",
-        with_unknown_event,
+        with_event(events_pb2.Event(moved=events_pb2.Moved(field=3)).SerializeToString()),
     ),
+    "an event of no kind": ("UPDATE commits SET body = $2 WHERE table_id = $1 AND version = 3", with_event(b"")),
     "an invariant that does not hold": (
         "UPDATE commits SET body = $2 WHERE table_id = $1 AND version = 3",
         of_negative_money,
@@ -182,6 +186,12 @@ HARM: dict[str, tuple[str, Any]] = {
     "no seed": ("DELETE FROM secrets WHERE table_id = $1", None),
     "another seed": ("UPDATE secrets SET seed = $2 WHERE table_id = $1", b"another"),
     "an edition that cannot be read": ("UPDATE heads SET digest = repeat('0', 64) WHERE table_id = $1", None),
+}
+
+
+LATER = {
+    "a kind of event": b"\xfa\x3e\x00",
+    "a value of an enum": events_pb2.Event(moved=events_pb2.Moved(way=99)).SerializeToString(),  # type: ignore[arg-type]
 }
 
 
@@ -210,6 +220,33 @@ async def test_what_cannot_be_loaded_is_taken_out_of_play(serve: Serve, game: Ga
     # it can still be looked into
     assert len((await caller.call("Commits", pb.CommitsRequest(table=table))).commits) >= 2
     assert table in {row.table for row in (await caller.call("List", pb.ListRequest(person=ANN))).tables}
+
+
+@pytest.mark.parametrize("later", LATER)
+async def test_what_a_later_version_has_played_is_left_to_it(serve: Serve, game: Game, later: str) -> None:
+    """In the middle of an upgrade: this replica cannot read it, which says nothing against the table."""
+    replica = await serve()
+    caller = replica.caller
+    table = await caller.started(game, bots=1)
+    body = (await caller.log(table))[2]
+    change = "UPDATE commits SET body = $2 WHERE table_id = $1 AND version = 3"
+    await replica.sql(change, table, with_event(LATER[later])(body))
+    replica.forget(table)
+    counted = metric("omnipoly_tables_quarantined_total"), metric("omnipoly_tables_newer_total")
+    for asked in (
+        caller.act(table, ANN, act.Roll()),
+        caller.view(table),
+        caller.call("Wake", pb.WakeRequest(table=table)),
+    ):
+        with pytest.raises(Failure) as caught:
+            await asked
+        assert (caught.value.status.name, caught.value.reason) == ("UNAVAILABLE", "unavailable")
+    assert metric("omnipoly_tables_quarantined_total") == counted[0]
+    assert metric("omnipoly_tables_newer_total") == counted[1] + 3
+    assert not await replica.sql("SELECT reason FROM quarantined WHERE table_id = $1", table)
+    # As the later version reads it, which is this one as soon as it knows all there is.
+    await replica.sql(change, table, body)
+    await caller.act(table, ANN, act.Roll())
 
 
 async def test_back_in_play_when_an_operator_says_so(serve: Serve, game: Game) -> None:
