@@ -83,7 +83,7 @@ async def test_what_is_said_is_heard_by_all(
             assert await stream.next("chat") == line
         # the same again is the first answer, and no line
         await speaker.send(say=play_pb2.Say(table=table, command_id="hi", text="Hello!"))
-        assert (await speaker.next()).duplicate
+        assert (await speaker.next("accepted", "chat")).duplicate
         assert await say(bob_there, table, "Hi.") == 2
         for stream in (*streams, speaker):
             assert (await stream.next("chat")).number == 2

@@ -90,8 +90,13 @@ class Evening:
         await self.ann.call("Dev/Advance", request)
 
     async def kinds(self) -> list[str]:
-        """The kinds of all events so far, in order."""
-        return [event.WhichOneof("kind") for commit in await self.log() for event in commit.events]
+        """The kinds of all events so far, in order, but for the ends of throws, of which nothing is told."""
+        events = [event for commit in await self.log() for event in commit.events]
+        return [
+            event.WhichOneof("kind")
+            for event in events
+            if not event.HasField("throw_played") or event.throw_played.again
+        ]
 
     async def log(self) -> list[Any]:
         found: list[Any] = []

@@ -181,7 +181,8 @@ class Connection(asyncio.Protocol):
     def _say(self, stream: Stream, data: bytes, last: bool) -> None:
         if stream.number not in self.streams:
             return  # ended meanwhile
-        rest = data if self._waiting else self._say_part(stream, data, last)
+        waits = any(one is stream for one, _, _ in self._waiting)
+        rest = data if waits else self._say_part(stream, data, last)
         if rest is not None:
             self._waiting.append((stream, rest, last))
 

@@ -58,7 +58,7 @@ async def _talk(_requests: object, context: Any) -> None:
 @pytest.fixture(scope="module")
 async def server() -> AsyncIterator[str]:
     """One of the library's own; its address."""
-    running = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+    running = grpc.aio.server(options=[("grpc.so_reuseport", 0), ("grpc.http2.bdp_probe", 0)])
     methods: dict[str, Any] = {
         name: grpc.unary_unary_rpc_method_handler(behaviour)
         for name, behaviour in (
@@ -69,6 +69,7 @@ async def server() -> AsyncIterator[str]:
             ("Never", _never),
         )
     }
+    methods["Wait"] = grpc.stream_stream_rpc_method_handler(_never)
     methods["Talk"] = grpc.stream_stream_rpc_method_handler(_talk)
     running.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("x", methods),))
     port = running.add_insecure_port("127.0.0.1:0")
@@ -123,6 +124,22 @@ async def test_streams_are_written_read_and_dropped(connection: Connection) -> N
         assert heard == [b"abc", b"a", LARGE, b"x", b"", b""]
         assert ended == ([] if dropped else [WELL])
     assert not connection.streams
+
+
+async def test_what_one_stream_is_not_given_holds_no_other_up(connection: Connection) -> None:
+    """More than the server takes at once, on a stream that is not read, and on one that is ended in the middle."""
+    ended: list[End] = []
+    stream = connection.start("/x/Wait", None, lambda _: None, ended.append)
+    for _ in range(50):
+        connection.say(stream, LARGE)
+        assert await connection.ask("/x/Echo", b"on") == b"on"
+    assert connection._waiting
+    asked = asyncio.gather(*(connection.ask("/x/Nothing", 10 * LARGE) for _ in range(10)), return_exceptions=True)
+    echoes = asyncio.gather(*(connection.ask("/x/Echo", b"on") for _ in range(10)))
+    assert await echoes == [b"on"] * 10
+    assert {str(one.status) for one in await asked if isinstance(one, Failure)} == {"StatusCode.UNIMPLEMENTED"}
+    assert not ended
+    connection.drop(stream)
 
 
 async def test_a_connection_that_is_lost_ends_its_calls() -> None:
