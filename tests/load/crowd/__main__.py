@@ -7,6 +7,7 @@ import json
 import os
 import random
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from omnipoly.runtime.errors import ConfigError
 from omnipolyd.gateway import tokens
 from tests.load.bench.processes import UNLIMITED
 from tests.services.conftest import roomy_folder
@@ -43,7 +45,12 @@ def main(
     ] = None,
     session_key_file: Annotated[
         Path | None,
-        typer.Option(help="What signs sessions there. Without it everybody is a guest, and guests may not watch."),
+        typer.Option(
+            help="What signs sessions there. Without it everybody is a guest, and guests may not watch.",
+            exists=True,
+            dir_okay=False,
+            readable=True,
+        ),
     ] = None,
     processes: Annotated[int, typer.Option(min=1, help="Processes of the generator.")] = max(
         1, (os.cpu_count() or 2) // 2
@@ -75,8 +82,7 @@ def main(
 def _gateways(given: list[str], key_file: Path | None) -> Iterator[tuple[list[str], str]]:
     """Those that were named, or the gateways of a stack that lives as long as the block; and what signs sessions."""
     if given:
-        key = key_file.read_text("utf-8").split()[0] if key_file is not None else ""
-        yield given, key
+        yield given, _key(key_file) if key_file is not None else ""
         return
     key = tokens.new_secret()
     with tempfile.TemporaryDirectory(prefix="omnipoly-load-") as folder:
@@ -87,17 +93,27 @@ def _gateways(given: list[str], key_file: Path | None) -> Iterator[tuple[list[st
             yield [stack.gateway], key
 
 
+def _key(file: Path) -> str:
+    """The first of the keys of a file, as gateways read it."""
+    words = file.read_text("utf-8", "replace").split()
+    try:
+        tokens.Keys(words[:1])
+    except ConfigError as error:
+        raise typer.BadParameter(f"{file}: {error}") from None
+    return words[0]
+
+
 def _watched(asked: Asked, console: Console) -> Ran:
     """A run, shown while it goes on."""
     seconds: list[Second] = []
-    ready = 0
+    ready, in_the_way = 0, ""
 
     def shown() -> Table:
         table = Table(
             "", "sent", "accepted", "shown", "errors", "due", "p50 ms", "p99 ms", "own core", "own lateness ms"
         )
         if len(seconds) < 1:
-            table.caption = f"{ready} of {asked.tables} tables have everybody"
+            table.caption = f"{ready} of {asked.tables} tables have everybody{in_the_way}"
         for second in seconds[-12:]:
             table.add_row(
                 f"{second.at} of {asked.seconds:g} s",
@@ -113,9 +129,12 @@ def _watched(asked: Asked, console: Console) -> Ran:
 
     with Live(shown(), console=console, refresh_per_second=4, transient=True) as live:
 
-        def got(number: int) -> None:
-            nonlocal ready
-            ready = number
+        def got(number: int, refusals: Counter[str]) -> None:
+            nonlocal ready, in_the_way
+            said = "".join(f"; {reason} {count} times" for reason, count in refusals.most_common())
+            if not console.is_terminal and said != in_the_way:
+                console.print(f"{number} of {asked.tables} tables have everybody{said}")
+            ready, in_the_way = number, said
             live.update(shown())
 
         def second(one: Second) -> None:

@@ -38,6 +38,7 @@ class Counts:
         self.sent = self.accepted = self.shown = self.games = 0
         self.errors: Counter[str] = Counter()
         self.measuring = False
+        self.over = False
 
     def record(self, kind: str, took_s: float) -> None:
         """A duration, while it counts."""
@@ -46,7 +47,7 @@ class Counts:
 
     def error(self, reason: str) -> None:
         """Something did not go well; reason: a code of the platform, or a gRPC status."""
-        if self.measuring:
+        if not self.over:
             self.errors[reason] += 1
 
     def since(self) -> dict[str, Any]:

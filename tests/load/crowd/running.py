@@ -104,8 +104,8 @@ class Ran(NamedTuple):
 class Told(NamedTuple):
     """Whom a run tells how far it is."""
 
-    ready: Callable[[int], None]
-    """So many tables have everybody."""
+    ready: Callable[[int, Counter[str]], None]
+    """So many tables have everybody; what stood in the way so far."""
     second: Callable[[Second], None]
 
 
@@ -113,11 +113,16 @@ async def run(asked: Asked, told: Told) -> Ran:
     """One run. Raises ``RuntimeError`` when a process ends before its time, or people do not get in."""
     setups = asked.shares()
     workers = [await Worker.start(setup) for setup in setups]
+
+    def refusals() -> Counter[str]:
+        return sum((worker.errors for worker in workers), Counter[str]())
+
+    def came() -> None:
+        told.ready(sum(worker.ready for worker in workers), refusals())
+
     try:
         async with asyncio.timeout(READY_S):
-            await asyncio.gather(
-                *(worker.people(lambda: told.ready(sum(w.ready for w in workers))) for worker in workers)
-            )
+            await asyncio.gather(*(worker.people(came) for worker in workers))
         for worker in workers:
             await worker.write("begin")
         seconds: list[Second] = []
@@ -131,8 +136,7 @@ async def run(asked: Asked, told: Told) -> Ran:
 
         await asyncio.gather(*(worker.rest(note) for worker in workers))
     except TimeoutError:
-        errors = sum((worker.errors for worker in workers), Counter[str]())
-        raise RuntimeError(f"not everybody got in within {READY_S:.0f} s: {dict(errors)}") from None
+        raise RuntimeError(f"not everybody got in within {READY_S:.0f} s: {dict(refusals())}") from None
     finally:
         await asyncio.gather(*(worker.end() for worker in workers))
     every = [second for worker in workers for second in (*worker.seconds, worker.last)]
@@ -195,7 +199,9 @@ class Worker:
     async def people(self, told: Callable[[], None]) -> None:
         """Until everybody is in."""
         while self.ready < self._tables:
-            self.ready = (await self._said())["ready"]
+            said = await self._said()
+            self.ready = said.get("ready", self.ready)
+            self.errors.update(said["errors"])
             told()
 
     async def rest(self, note: Callable[[], None]) -> None:
@@ -226,4 +232,6 @@ class Worker:
         if not line:
             raise RuntimeError(f"a process of the generator has ended with {await self._process.wait()}")
         said: dict[str, Any] = json.loads(line)
+        if "failed" in said:
+            raise RuntimeError(f"people are not let in: {said['failed']}")
         return said

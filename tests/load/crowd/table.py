@@ -26,9 +26,20 @@ PACKAGE = "/omnipoly.gateway.v1."
 RATHER = ("roll", "decline", "pass", "end_turn", "pay", "raise", "pay_bail", "give_up", "choose_steps")
 """What a player answers, the first that is listed: lots stay with the bank, so that a game goes on for long."""
 AGAIN_S = 0.5
+FINAL = {
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.UNAUTHENTICATED,
+    grpc.StatusCode.PERMISSION_DENIED,
+    grpc.StatusCode.UNIMPLEMENTED,
+}
+"""Refusals that another try would get again."""
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # missing in the stubs
 _run = secrets.token_hex(4)
 _numbers = itertools.count(1)
+
+
+class NotLetIn(Exception):
+    """A refusal before anything is measured that no other try would mend; says which."""
 
 
 class Person(NamedTuple):
@@ -58,7 +69,10 @@ class Table:
         """When watchers were shown versions of which the answer is not here yet."""
 
     async def play(self, ready: asyncio.Event) -> None:
-        """Game after game, until cancelled. ready: set once everybody is there for the first time."""
+        """Game after game, until cancelled. ready: set once everybody is there for the first time.
+
+        Raises ``NotLetIn``.
+        """
         while True:
             try:
                 await self._open()
@@ -72,7 +86,7 @@ class Table:
                         task.cancel()
                 self.counts.games += 1
             except grpc.aio.AioRpcError as error:
-                self.counts.error(reason(error))
+                self.counts.error(reason(error) if ready.is_set() else refused(error))
                 await asyncio.sleep(AGAIN_S)
 
     async def _open(self) -> None:
@@ -232,6 +246,13 @@ def reason(error: grpc.aio.AioRpcError) -> str:
     if isinstance(given, bytes) and (code := _code(status_pb2.Status.FromString(given).details)):
         return code
     return error.code().name.lower()
+
+
+def refused(error: grpc.aio.AioRpcError) -> str:
+    """The same of who comes in. Raises ``NotLetIn`` when they never will."""
+    if error.code() in FINAL:
+        raise NotLetIn(f"{reason(error)}: {error.details()}") from None
+    return reason(error)
 
 
 def _code(details: Any) -> str:

@@ -1,7 +1,7 @@
 """A process of the generator: `python -m tests.load.crowd.worker`, told what to do in one line of JSON.
 
-It says `{"ready": n}` while people come in, waits for a line, then says once a second what happened, and at the end
-what its histograms hold.
+It says `{"ready": n, "errors": {…}}` while people come in, waits for a line, then says once a second what happened, and
+at the end what its histograms hold; or `{"failed": "…"}`, and ends, when they are not let in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from omnipolyd.gateway import tokens
 
 from .figures import Counts
 from .pacing import Closed, Open, Pace
-from .table import PACKAGE, Person, Table, reason
+from .table import PACKAGE, NotLetIn, Person, Table, refused
 
 STREAMS = 80
 """Streams on one connection."""
@@ -74,13 +74,13 @@ class Crowd:
         if key:
             person = f"oidc:{name.replace(' ', '-').lower()}"
             return Person(channel, tokens.issue(key, person, name, lifetime_s=14_400))
-        request = sessions_pb2.SignInGuestRequest(name=name, request_id=name)
+        request = sessions_pb2.SignInGuestRequest(name=name, request_id=name.replace(" ", "-"))
         rpc = channel.unary_unary(f"{PACKAGE}SessionsService/SignInGuest")
         while True:
             try:
                 data = await rpc(request.SerializeToString(), timeout=30)
             except grpc.aio.AioRpcError as error:
-                self.counts.error(f"sign-in: {reason(error)}")
+                self.counts.error(f"sign-in: {refused(error)}")
                 await asyncio.sleep(1)
             else:
                 session = sessions_pb2.SignInGuestResponse.FromString(data).session
@@ -95,23 +95,29 @@ async def run(setup: dict[str, Any], begin: asyncio.Event) -> None:
     """All of it."""
     loop = asyncio.get_running_loop()
     crowd = Crowd(setup)
+    counts = crowd.counts
+    waiting = asyncio.create_task(_wait(counts))
     tables = await crowd.tables()
     events = [asyncio.Event() for _ in tables]
     playing = [asyncio.create_task(table.play(event)) for table, event in zip(tables, events, strict=True)]
     for number, event in enumerate(events, 1):
-        await event.wait()
-        say(ready=number)
+        entered = asyncio.create_task(event.wait())
+        await asyncio.wait((entered, *playing), return_when=asyncio.FIRST_COMPLETED)
+        for task in playing:
+            if task.done():
+                await task  # nobody plays to an end: it was not let in
+        say(ready=number, errors={})
+    waiting.cancel()
     gc.collect()
     gc.freeze()
     await begin.wait()
-    counts = crowd.counts
     counts.since()
     counts.measuring = True
     began, cpu = time.perf_counter(), time.process_time()
     ticking = asyncio.create_task(_tick(counts))
     telling = asyncio.create_task(_tell(crowd))
     await crowd.pace.run(loop.time() + setup["seconds"])
-    counts.measuring = False
+    counts.measuring, counts.over = False, True
     took_s = time.perf_counter() - began
     core = (time.process_time() - cpu) / took_s
     for task in (ticking, telling, *playing):
@@ -120,6 +126,13 @@ async def run(setup: dict[str, Any], begin: asyncio.Event) -> None:
     say(rest=counts.since() | {"overdue": crowd.pace.overdue})
     say(done={"core": core, "took_s": took_s, "histograms": counts.encoded()})
     await crowd.close()
+
+
+async def _wait(counts: Counts) -> None:
+    """A line a second while people come in."""
+    while True:
+        await asyncio.sleep(1)
+        say(errors=counts.since()["errors"])
 
 
 async def _tick(counts: Counts) -> None:
@@ -171,7 +184,10 @@ async def main() -> None:
             working.cancel()
 
     loop.add_reader(sys.stdin.fileno(), read)
-    await asyncio.gather(working, return_exceptions=False)
+    try:
+        await working
+    except NotLetIn as failure:
+        say(failed=str(failure))
 
 
 if __name__ == "__main__":
