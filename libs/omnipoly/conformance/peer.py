@@ -49,11 +49,15 @@ class Fallen(Gone):
 class Peer:
     """One client's peer."""
 
-    def __init__(self, game: Game, *, seed: str = "0", patience_s: float = 10.0, slow_s: float = 2.0) -> None:
-        """patience_s: how long the client may take for anything. slow_s: how long a slow answer takes."""
+    def __init__(
+        self, game: Game, *, seed: str = "0", patience_s: float = 10.0, slow_s: float = 2.0, retry_s: float = 0.4
+    ) -> None:
+        """patience_s: how long the client may take for anything. slow_s: how long a slow answer takes. retry_s: how
+        long it is told to wait, where it is; one that takes longer for anything is found to have waited."""
         self.game = game
         self.patience_s = patience_s
         self.slow_s = slow_s
+        self.retry_s = retry_s
         self.services = Services(self)
         self.opened: dict[str, Table] = {}
         self.wrongs: list[str] = []

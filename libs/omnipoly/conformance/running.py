@@ -90,6 +90,7 @@ async def run(
     port: int = 0,
     patience_s: float = 10.0,
     slow_s: float = 2.0,
+    retry_s: float = 0.4,
     seed: str = "0",
     quiet: bool = False,
 ) -> Report:
@@ -99,7 +100,7 @@ async def run(
     same. ``address`` hears where the server is, and of the table that is offered. ``quiet``: what the program prints is
     not shown.
     """
-    peer = Peer(game, seed=seed, patience_s=patience_s, slow_s=slow_s)
+    peer = Peer(game, seed=seed, patience_s=patience_s, slow_s=slow_s, retry_s=retry_s)
     async with served(peer, host, port) as where:
         address(where, peer.table.id)
         if not command:

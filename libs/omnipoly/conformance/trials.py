@@ -16,7 +16,6 @@ from .peer import FEWEST_MS, Asked, Called, Ended, Fallen, Gone, Opened, Peer, R
 
 Trial = Callable[[Peer], Awaitable[str]]
 QUIET_S = 0.3
-RETRY_S = 0.4
 BEGIN_S = 30.0
 """How long a client may take to start, sign in and sit down."""
 
@@ -142,10 +141,10 @@ async def rate_limited(p: Peer) -> str:
     It is sent again, and not before the time that RetryInfo names."""
     request = await p.command()
     loop = asyncio.get_running_loop()
-    p.refuse(request, refusals.failure(Code.RATE_LIMITED, retry_after_s=RETRY_S))
+    p.refuse(request, refusals.failure(Code.RATE_LIMITED, retry_after_s=p.retry_s))
     began = loop.time()
     again = await p.command(wanted="tries again after RATE_LIMITED")
-    early_ms = (began + RETRY_S - loop.time()) * 1000
+    early_ms = (began + p.retry_s - loop.time()) * 1000
     if early_ms > FEWEST_MS:
         raise Wrong(f"it tried again {early_ms:.0f} ms before RetryInfo said")
     p.accept(again)
@@ -267,12 +266,12 @@ async def reconnect(p: Peer) -> str:
     The client opens another, not before that time, and resumes."""
     p.accept(await p.command(), prompt=False)
     message = stream_pb2.Reconnect(reason=stream_pb2.Reconnect.REASON_DRAINING)
-    message.after.FromMilliseconds(round(RETRY_S * 1000))
+    message.after.FromMilliseconds(round(p.retry_s * 1000))
     p.send(Reply(reconnect=message))
     began, loop = asyncio.get_running_loop().time(), asyncio.get_running_loop()
     p.close()
     await p.until(Opened, "it did not open another stream after `reconnect`")
-    early_ms = (began + RETRY_S - loop.time()) * 1000
+    early_ms = (began + p.retry_s - loop.time()) * 1000
     p.show(await p.resumed())
     if early_ms > FEWEST_MS:
         raise Wrong(f"it came back {early_ms:.0f} ms before it was asked to")
