@@ -224,6 +224,8 @@ class Presence:
 
     def _go_another_way(self, peers: Peers) -> None:
         """The next report goes to another replica, if there is one."""
+        if len(peers.members) < 2:
+            return
         first = peers.order(self._key)[:1]
         for _ in range(WAYS):
             self._way += 1
