@@ -121,7 +121,8 @@ class Sharing:
     def departures_from_ms(self) -> int:
         """From when on tables may be told that somebody is gone: not while people are known to be missing here."""
         known = all(lease.whole for lease in self._picture.leases.values())
-        return self._held_ms if known and (self.in_sight or not self._others) else FOREVER_MS
+        alone = self.begun and not self._others  # who has never seen the bucket does not know that it is
+        return self._held_ms if known and (self.in_sight or alone) else FOREVER_MS
 
     @property
     def departures_until_ms(self) -> int:
@@ -269,7 +270,9 @@ class Sharing:
         if not self.begun:
             self.begun = True
             self.began_empty = not self._outlived
-            if self._outlived:  # what is in it may be all that was there, or what is left of it
+            # What is in it may be all that was there, or what is left of it; and what was may be over, where it could
+            # not be read at once.
+            if self._outlived or now_ms > self._began_ms + self.lease_ms:
                 self._held_ms = self._trusted_ms
         elif now_ms > self._seen_ms:
             self._held_ms = self._trusted_ms

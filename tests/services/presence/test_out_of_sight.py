@@ -115,6 +115,48 @@ async def test_who_goes_over_to_the_other_replicas_gateway_while_nats_is_away(
         assert await away(tables, table) == [False, True, False]
 
 
+async def test_a_replica_that_begins_while_nats_is_away_takes_nobody_for_gone(
+    tables: Tables, own_nats: EmbeddedNats, unique: str, clock: DrivenClock
+) -> None:
+    """It has never seen the bucket, and cannot know that it is alone; what it then reads may have been over long ago."""
+    url = own_nats.url
+    async with presence(tables, url, unique, clock, lease_s=LEASE_S) as other:
+        here, there = Gateway(other, "here"), Gateway(other, "there")
+        table = await tables.start()
+        await here.report(*((table, person, CONNECTED) for person in PERSONS), full=True)
+        await there.report(full=True)
+        await other.settled()
+        await asyncio.to_thread(own_nats.kill)
+        await eventually(lambda: not other.service.sharing.in_sight)
+        async with presence(tables, url, unique, clock, ready=False, lease_s=LEASE_S) as late:
+            here.presence = late
+            await here.report((table, ANN, BROKEN), (table, BOB, BROKEN), (table, CID, CONNECTED), full=True)
+            clock.advance(2000)
+            await there.report((table, ANN, CONNECTED))
+            for _ in range(2 * LEASE_MS // GRACE_MS + 2):
+                clock.advance(GRACE_MS)
+                for gateway in (here, there):
+                    await gateway.report()
+                for service in (late, other) if late.service.sharing.ready else (other,):
+                    await service.settled()
+            assert late.service.sharing.ready
+            assert await away(tables, table) == [False, False, False]
+
+            await asyncio.to_thread(own_nats.start)
+            for service in (late, other):
+                await eventually(lambda service=service: service.service.sharing.in_sight)
+            assert late.service.sharing.departures_from_ms > clock.now_ms()
+            for gateway in (here, there):
+                await gateway.report()
+            await eventually(lambda: sees(late, table, {ANN: CONNECTED, CID: CONNECTED}))
+            for _ in range(3):
+                clock.advance(LEASE_MS // 3)
+                for gateway in (here, there):
+                    await gateway.report()
+            await eventually(lambda: _gone(tables, table, 1))
+            assert await away(tables, table) == [False, True, False]
+
+
 async def _gone(tables: Tables, table: str, seat: int) -> bool:
     return (await away(tables, table))[seat]
 
