@@ -118,7 +118,7 @@ async def test_who_goes_over_to_the_other_replicas_gateway_while_nats_is_away(
 async def test_a_replica_that_begins_while_nats_is_away_takes_nobody_for_gone(
     tables: Tables, own_nats: EmbeddedNats, unique: str, clock: DrivenClock
 ) -> None:
-    """It has never seen the bucket, cannot know that it is alone, and what it reads then may have been over long ago."""
+    """It has never seen the bucket, cannot know that it is alone, and what it reads then may be over since long ago."""
     url = own_nats.url
     async with presence(tables, url, unique, clock, lease_s=LEASE_S) as other:
         here, there = Gateway(other, "here"), Gateway(other, "there")
