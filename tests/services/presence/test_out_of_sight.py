@@ -7,7 +7,7 @@ import asyncio
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -103,16 +103,7 @@ async def test_who_goes_over_to_the_other_replicas_gateway_while_nats_is_away(
             await asyncio.to_thread(own_nats.start)
         for service in (one, other):
             await eventually(lambda service=service: service.service.sharing.in_sight)
-        for gateway in (here, there):
-            await gateway.report()
-        await eventually(lambda: sees(one, table, {ANN: CONNECTED, CID: CONNECTED}))
-        await eventually(lambda: sees(other, table, {ANN: CONNECTED, CID: CONNECTED}))
-        for _ in range(3):
-            clock.advance(LEASE_MS // 3)
-            for gateway in (here, there):
-                await gateway.report()
-        await eventually(lambda: _gone(tables, table, 1))
-        assert await away(tables, table) == [False, True, False]
+        await bob_alone_is_gone(tables, table, clock, (one, other), (here, there))
 
 
 async def test_a_replica_that_begins_while_nats_is_away_takes_nobody_for_gone(
@@ -146,19 +137,27 @@ async def test_a_replica_that_begins_while_nats_is_away_takes_nobody_for_gone(
             for service in (late, other):
                 await eventually(lambda service=service: service.service.sharing.in_sight)
             assert late.service.sharing.departures_from_ms > clock.now_ms()
-            for gateway in (here, there):
-                await gateway.report()
-            await eventually(lambda: sees(late, table, {ANN: CONNECTED, CID: CONNECTED}))
-            for _ in range(3):
-                clock.advance(LEASE_MS // 3)
-                for gateway in (here, there):
-                    await gateway.report()
-            await eventually(lambda: _gone(tables, table, 1))
-            assert await away(tables, table) == [False, True, False]
+            await bob_alone_is_gone(tables, table, clock, (late, other), (here, there))
 
 
 async def _gone(tables: Tables, table: str, seat: int) -> bool:
     return (await away(tables, table))[seat]
+
+
+async def bob_alone_is_gone(
+    tables: Tables, table: str, clock: DrivenClock, services: Sequence[Presence], gateways: Sequence[Gateway]
+) -> None:
+    """Every replica sees who is there, and one lease period later the table knows who is not."""
+    for gateway in gateways:
+        await gateway.report()
+    for service in services:
+        await eventually(lambda service=service: sees(service, table, {ANN: CONNECTED, CID: CONNECTED}))
+    for _ in range(3):
+        clock.advance(LEASE_MS // 3)
+        for gateway in gateways:
+            await gateway.report()
+    await eventually(lambda: _gone(tables, table, 1))
+    assert await away(tables, table) == [False, True, False]
 
 
 async def test_a_replica_that_stood_still_believes_nothing_of_before(
