@@ -13,7 +13,7 @@ from omnipoly.rules.events import Event, Paid, PositionSet, Reason, TurnStarted
 from omnipoly.wire import commits
 from omnipoly.wire.commits import Commit, NeedsSnapshot
 from omnipoly.wire.gen.game.v1 import commit_pb2, events_pb2
-from omnipoly.wire.malformed import Malformed
+from omnipoly.wire.malformed import Malformed, Newer
 from tests.wire import games
 
 PAID = Paid(0, -2, 50, Reason.CASINO_FEE)
@@ -91,9 +91,20 @@ def test_a_new_value_in_a_known_kind_needs_a_snapshot() -> None:
 def test_a_new_field_in_a_known_kind_is_passed_over() -> None:
     event = events_pb2.Event(must_understand=True)
     event.turn_started.MergeFromString(b"\x08\x01\x10\x03" + b"\xf8\x3e\x01")
-    assert commits.understand(with_event(encode(), event.SerializeToString())) == commits.decode(
-        encode(TurnStarted(1, 3))
-    )
+    data, as_known = with_event(encode(), event.SerializeToString()), commits.decode(encode(TurnStarted(1, 3)))
+    assert commits.understand(data) == as_known
+    assert commits.decode(data) == as_known
+
+
+@pytest.mark.parametrize("deep", [True, False])
+def test_who_goes_on_from_a_commit_passes_over_no_field(deep: bool) -> None:
+    event = events_pb2.Event(must_understand=True)
+    event.turn_started.MergeFromString(b"\x08\x01\x10\x03" + b"\xf8\x3e\x01" * deep)
+    data = with_event(encode(PAID), event.SerializeToString()) + b"\xf8\x3e\x01" * (not deep)
+    with pytest.raises(Newer, match="fields"):
+        commits.decode(data, whole=True)
+    known = encode(PAID, TurnStarted(1, 3))
+    assert commits.decode(known, whole=True) == commits.decode(known)
 
 
 def test_a_position_without_its_edition_needs_a_snapshot() -> None:

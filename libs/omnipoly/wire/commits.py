@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from omnipoly.rules.events import Event
 from omnipoly.wire import events
 from omnipoly.wire.gen.game.v1 import commit_pb2
-from omnipoly.wire.malformed import Malformed
+from omnipoly.wire.malformed import Malformed, nothing_newer
 
 if TYPE_CHECKING:
     from omnipoly.rules.ring import Game
@@ -80,13 +80,17 @@ def parse(data: bytes) -> commit_pb2.Commit:
         raise Malformed("these bytes are no commit") from error
 
 
-def decode(data: bytes, game: Game | None = None) -> Commit:
+def decode(data: bytes, game: Game | None = None, *, whole: bool = False) -> Commit:
     """The commit of its bytes. ``game``: the edition of the table, without which a position cannot be read.
 
-    Raises ``Malformed``; ``Newer`` for an event of a kind that is not known here: nothing is ever passed over.
+    Raises ``Malformed``; ``Newer`` for an event of a kind that is not known here: none is ever passed over. ``whole``:
+    likewise for a field, by whoever goes on from what these commits make of the table.
     """
     message = parse(data)
-    return _commit(message, tuple([events.from_proto(event, game) for event in message.events]))
+    happened = tuple([events.from_proto(event, game) for event in message.events])
+    if whole:
+        nothing_newer(message)
+    return _commit(message, happened)
 
 
 def understand(data: bytes, game: Game | None = None) -> Commit | NeedsSnapshot:

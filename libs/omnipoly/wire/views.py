@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from omnipoly.rules.state import FACTORY, FREE, NOBODY, State
 from omnipoly.wire.derive import Deriver, Part, Unmapped, field_of, hints_of
 from omnipoly.wire.gen.game.v1 import view_pb2
-from omnipoly.wire.malformed import Malformed
+from omnipoly.wire.malformed import Malformed, nothing_newer
 
 if TYPE_CHECKING:
     from omnipoly.rules.ring import Game, Rules
@@ -194,11 +194,15 @@ def from_view(view: view_pb2.TableView, game: Game) -> State:
 
 
 def decode(data: bytes, game: Game) -> Picture:
-    """The state, version and epoch of a picture's bytes. Raises ``Malformed`` as ``from_view`` does."""
+    """The state, version and epoch of a picture's bytes.
+
+    Raises ``Malformed`` as ``from_view`` does; ``Newer`` for one with fields that are not known here.
+    """
     try:
         view = view_pb2.TableView.FromString(data)
     except DecodeError as error:
         raise Malformed("these bytes are no picture of a table") from error
+    nothing_newer(view)
     return Picture(from_view(view, game), view.version, view.epoch)
 
 

@@ -138,8 +138,8 @@ def platform_due_ms(s: State) -> int:
 def rebuild(loaded: Loaded, game: Game) -> State:
     """The state that a log tells: of its snapshot, or empty, and every commit behind it, without a gap.
 
-    Raises ``Malformed`` for what cannot be read (an event kind that is not known refuses the table, it is never
-    skipped), ``engine.Broken`` for a state that cannot be, ``ValueError`` for a gap.
+    Raises ``Malformed`` for what cannot be read (an event kind or a field that is not known refuses the table, it is
+    never skipped), ``engine.Broken`` for a state that cannot be, ``ValueError`` for a gap.
     """
     if loaded.snapshot is not None:
         picture = views.decode(loaded.snapshot, game)
@@ -149,7 +149,7 @@ def rebuild(loaded: Loaded, game: Game) -> State:
     for row in loaded.commits:
         if row.version != version + 1:
             raise ValueError(f"the log goes from version {version} to {row.version}")
-        commit = commits.decode(row.body, game)
+        commit = commits.decode(row.body, game, whole=True)
         engine.enter(state, commit.at_ms, commit.actor)
         for event in commit.events:
             engine.apply(state, event)

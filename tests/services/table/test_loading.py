@@ -189,9 +189,12 @@ HARM: dict[str, tuple[str, Any]] = {
 }
 
 
+NEW_FIELD = events_pb2.TurnStarted.FromString(b"\x10\x03\xf8\x3e\x01")
+"""A turn that has begun, with what only a later version knows of it."""
 LATER = {
     "a kind of event": b"\xfa\x3e\x00",
     "a value of an enum": events_pb2.Event(moved=events_pb2.Moved(way=99)).SerializeToString(),  # type: ignore[arg-type]
+    "a field of a known kind": events_pb2.Event(turn_started=NEW_FIELD).SerializeToString(),
 }
 
 
@@ -247,6 +250,23 @@ async def test_what_a_later_version_has_played_is_left_to_it(serve: Serve, game:
     # As the later version reads it, which is this one as soon as it knows all there is.
     await replica.sql(change, table, body)
     await caller.act(table, ANN, act.Roll())
+
+
+async def test_a_later_versions_snapshot_is_left_to_it(serve: Serve, game: Game) -> None:
+    """What this replica does not know of would be lost from the table, and from the next snapshot."""
+    replica = await serve(snapshot_every=2)
+    table = await replica.caller.started(game, bots=1)
+    await replica.tables.drained()
+    (kept,) = await replica.sql("SELECT version, body FROM snapshots WHERE table_id = $1", table)
+    change = "UPDATE snapshots SET body = $2 WHERE table_id = $1"
+    await replica.sql(change, table, kept["body"] + b"\xf8\x3e\x01")
+    replica.forget(table)
+    with pytest.raises(Failure) as caught:
+        await replica.caller.act(table, ANN, act.Roll())
+    assert (caught.value.status.name, caught.value.reason) == ("UNAVAILABLE", "unavailable")
+    assert len(await replica.sql("SELECT FROM snapshots WHERE table_id = $1", table)) == 1
+    await replica.sql(change, table, kept["body"])
+    await replica.caller.act(table, ANN, act.Roll())
 
 
 async def test_back_in_play_when_an_operator_says_so(serve: Serve, game: Game) -> None:
