@@ -10,15 +10,16 @@ from typing import Any
 from omnipoly.wire.gen.gateway.v1 import admin_pb2
 
 from . import choosing
-from .journal import Journal
+from .journal import Journal, now_ms
 from .line import Line, Said
 from .person import Accepted, Person
 from .tab import Tab
 
 EDITIONS = ("tubbypoly", "tubbypoly", "rugpull", "globopoly/classic", "globopoly/quick", "laspoly")
 GOES_ON_S = 4.0
-"""So long a game is played in calm before its end is proposed."""
+"""So long a game is played in calm before it is brought to its end."""
 SETTLED_S = 45.0
+"""A game that has not gone on by then stands still: it is ended all the same, which the checker finds."""
 CREDITS = 100_000
 
 
@@ -175,16 +176,19 @@ class Place:
             await asyncio.wait({calm, over}, return_when=asyncio.FIRST_COMPLETED)
             if host.over.is_set():
                 return
-            before, loop = host.version, asyncio.get_running_loop()
-            since = loop.time()
+            calm_ms = now_ms()
             while not host.over.is_set():
-                await asyncio.sleep(self._random.uniform(0.2, 0.6))
-                waited_s = loop.time() - since
-                if waited_s > GOES_ON_S and (host.version > before or waited_s > SETTLED_S):
+                if await self._went_on(host, calm_ms):
                     await self._agree()
         finally:
             calm.cancel()
             over.cancel()
+
+    async def _went_on(self, person: Person, since_ms: int) -> bool:
+        """Looks, a moment later, whether the game has gone on for long enough since then, or will not any more."""
+        await asyncio.sleep(self._random.uniform(0.2, 0.6))
+        waited_s = (now_ms() - since_ms) / 1000
+        return waited_s > GOES_ON_S and (person.moved_ms > since_ms or waited_s > SETTLED_S)
 
     async def _leave(self) -> None:
         """A game that is paid for has no vote to end it: after a while all but one leave, who has won then."""
@@ -193,9 +197,12 @@ class Place:
         over = asyncio.create_task(stays.over.wait(), name="over")
         try:
             await asyncio.wait({calm, over}, timeout=self._random.uniform(10, 60), return_when=asyncio.FIRST_COMPLETED)
-            if self._calm.is_set():
-                await asyncio.wait({over}, timeout=GOES_ON_S)
+            calm_ms = 0
             for person in leave:
+                if self._calm.is_set():
+                    calm_ms = calm_ms or now_ms()
+                    while not stays.over.is_set() and not await self._went_on(stays, calm_ms):
+                        continue
                 if not stays.over.is_set():
                     await self._surely(person, "leave")
             await over

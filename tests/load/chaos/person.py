@@ -12,6 +12,7 @@ from omnipoly.wire.gen.game.v1 import actions_pb2, commit_pb2, legal_pb2
 from omnipoly.wire.gen.gateway.v1 import lobby_pb2, play_pb2, sessions_pb2
 
 from . import choosing
+from .checker.ends import moves
 from .journal import Journal, now_ms
 from .line import Line, Said, said
 from .tab import Tab, money
@@ -47,6 +48,8 @@ class Person:
         """The game at the table has ended."""
         self.version = 0
         """The latest version seen."""
+        self.moved_ms = 0
+        """When the game last went on, by the table's clock: milliseconds since 1970."""
         self.vote = ""
         """Who has proposed to end the game and waits for answers; empty: nobody."""
         self._number = number
@@ -87,7 +90,7 @@ class Person:
 
     def go_to(self, table: str) -> None:
         """From now on acts at this table."""
-        self.table, self.version, self.vote, self._prompt = table, 0, "", None
+        self.table, self.version, self.moved_ms, self.vote, self._prompt = table, 0, 0, "", None
         self.over.clear()
 
     def sit(self) -> None:
@@ -183,7 +186,8 @@ class Person:
             if action is None or self._prompt is not prompt:
                 continue
             named = prompt.prompt_id if self._random.random() < 0.8 else 0
-            await self.act(action, prompt=named)
+            if isinstance(await self.act(action, prompt=named), Said):
+                await self._ask()  # what was refused may have left the decision open, and nobody asks for it again
 
     # --- within
 
@@ -274,6 +278,8 @@ class Person:
 
     def _happened(self, commit: commit_pb2.Commit) -> None:
         self.version = max(self.version, commit.version)
+        if moves(commit):
+            self.moved_ms = max(self.moved_ms, commit.at.ToMilliseconds())
         for event in commit.events:
             kind = event.WhichOneof("kind")
             if kind == "game_ended":
