@@ -74,21 +74,32 @@ class Subscription:
         self._pending_messages = pending_messages
         self._pending_bytes = pending_bytes
         self._sub: Any = None
+        self._ended = False
 
     async def close(self) -> None:
         """Ends it; what is queued is not handled any more."""
         await self._bus._remove(self)
 
     async def _begin(self, client: Client) -> None:
-        self._sub = await client.subscribe(
-            self.subject,
-            queue=self._queue,
-            cb=self._handle,
-            pending_msgs_limit=self._pending_messages,
-            pending_bytes_limit=self._pending_bytes,
-        )
+        """Begins on a client, which keeps it over its own reconnects."""
+        if self._ended:
+            return
+        try:
+            sub = await client.subscribe(
+                self.subject,
+                queue=self._queue,
+                cb=self._handle,
+                pending_msgs_limit=self._pending_messages,
+                pending_bytes_limit=self._pending_bytes,
+            )
+        except nats.errors.ConnectionClosedError:
+            return  # the next client begins it
+        self._sub = sub
+        if self._ended:
+            await self._end()  # meanwhile
 
     async def _end(self) -> None:
+        self._ended = True
         sub, self._sub = self._sub, None
         if sub is not None:
             try:
@@ -234,7 +245,8 @@ class Bus:
         """
         subscription = Subscription(self, subject, handler, queue, pending_messages, pending_bytes)
         self._subscriptions[subscription] = None
-        if self._client is not None and self.connected:
+        if self._client is not None:
+            # also while it reconnects: it takes it along then, and nothing else would
             await subscription._begin(self._client)
         return subscription
 
@@ -363,7 +375,7 @@ class Bus:
                 )
                 self._client = client
                 self._jetstream = client.jetstream(timeout=REQUEST_S)
-                for subscription in self._subscriptions:
+                for subscription in tuple(self._subscriptions):  # those made from now on begin by themselves
                     await subscription._begin(client)
                 await self._on_connected()
                 # The client reconnects by itself; it gives up only when the server throws it out for good.

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 
 import pytest
+from nats.aio.client import Client
 from nats.js import errors as js_errors
 from prometheus_client import REGISTRY
 
@@ -220,6 +221,51 @@ async def test_subscribers_streams_and_watches_outlive_a_killed_nats(own_nats: E
     bus.publish("table.a", b"3")
     await eventually(lambda: got.data == [b"1", b"2", b"3"])
     await bus.close()
+
+
+async def test_what_is_subscribed_while_nats_is_away_is_heard_once_it_is_back(own_nats: EmbeddedNats) -> None:
+    """The client that reconnects is the same one, and takes along what it knows of; what has ended, it does not."""
+    bus = await _started(own_nats.url)
+    before, during, ended = Collector(), Collector(), Collector()
+    await bus.wait_connected(20)
+    await bus.subscribe("table.>", before)
+    await asyncio.to_thread(own_nats.kill)
+    await eventually(lambda: not bus.connected)
+    await bus.subscribe("table.>", during)
+    await (await bus.subscribe("table.>", ended)).close()
+    await asyncio.to_thread(own_nats.start)
+    await eventually(lambda: bus.connected)
+    bus.publish("table.a", b"1")
+    await eventually(lambda: (before.data, during.data) == ([b"1"], [b"1"]))
+    assert ended.data == []
+    await bus.close()
+
+
+async def test_a_client_given_up_hands_its_subscriptions_on(
+    bus: Bus, unique: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also when some come and go while the next client begins with them."""
+    got = [Collector() for _ in range(8)]
+    late = Collector()
+    subscriptions = [await bus.subscribe(f"{unique}.{n}", one) for n, one in enumerate(got)]
+    begin = bus_module.Subscription._begin
+
+    async def begin_meanwhile(one: bus_module.Subscription, client: Client) -> None:
+        if one is subscriptions[0]:
+            await asyncio.gather(*(other.close() for other in subscriptions[::2]))
+            await bus.subscribe(f"{unique}.late", late)
+        await begin(one, client)
+
+    monkeypatch.setattr(bus_module.Subscription, "_begin", begin_meanwhile)
+    assert bus._client is not None
+    await bus._client.close()
+    await bus.subscribe(f"{unique}.soon", late)
+    await eventually(lambda: bus.connects == 2)
+    for name in (*range(8), "soon", "late"):
+        bus.publish(f"{unique}.{name}", b"1")
+    await eventually(lambda: len(late.data) == 2)
+    assert [len(one.data) for one in got] == [0, 1] * 4
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_a_bucket_deleted_under_a_watch_is_made_again(bus: Bus, unique: str) -> None:
