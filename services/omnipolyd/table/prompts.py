@@ -24,11 +24,12 @@ _SHARED = frozenset((Phase.AUCTION, Phase.DEBT))
 def prompts(s: State, happened: Sequence[Event], actor: str) -> list[tuple[str, bytes]]:
     """Open decisions that are new, or whose legal actions may have changed: (person, serialized ``Prompt``).
 
-    Bots look for themselves, and who is not connected asks when they come: listing costs more than deciding.
+    Bots look for themselves. Who is not connected may be there all the same: their stream stands before presence says
+    so. While a table stands still there is nothing to answer; all are told when it goes on.
     """
-    if not s.prompt or s.phases[-1] is Phase.OVER:
+    if not s.prompt or s.phases[-1] is Phase.OVER or s.rests:
         return []
-    asked = [seat for seat, number in enumerate(s.prompt) if number and s.connected[seat] and not s.bot[seat]]
+    asked = [seat for seat, number in enumerate(s.prompt) if number and not s.bot[seat]]
     if not asked:
         return []
     if s.phases[-1] not in _SHARED:

@@ -13,6 +13,7 @@ from omnipoly.wire.gen.table.v1 import table_pb2 as pb
 from tests.services.table.calling import Caller, replay
 from tests.services.table.conftest import Serve
 from tests.services.table.hearing import Ear
+from tests.services.table.staging import script, staged
 from tests.services.waiting import eventually
 
 ANN, BOB = "guest:ann", "guest:bob"
@@ -145,7 +146,7 @@ async def test_a_table_stands_still_while_nobody_is_there(caller: Caller, game: 
     gone_ms = resumed.now_ms - paused.paused_ms
     assert resumed.deadline_ms == [at + gone_ms for at in paused.deadline_ms]
     # whoever is there is told their decision anew: what was listed while it stood still was nothing
-    (told,) = answer.prompts
+    (told,) = (one for one in answer.prompts if one.person == BOB)
     prompt, actions = legal.from_prompt(legal_pb2.Prompt.FromString(told.prompt))
     assert (told.person, prompt.prompt, prompt.deadline_ms) == (BOB, resumed.prompt[1], resumed.deadline_ms[1])
     assert [action.do for action in actions] == ["roll"]
@@ -166,13 +167,23 @@ async def test_decisions_are_told_to_persons_alone(caller: Caller, ear: Ear, gam
         prompt, actions = legal.from_prompt(legal_pb2.Prompt.FromString(told.prompt))
         assert (prompt.seat, prompt.prompt, prompt.deadline_ms) == (seat, state.prompt[seat], state.deadline_ms[seat])
         assert [action.do for action in actions] == ["roll"]
-    # nor whoever is not there: they ask when they come
+    # whoever is not there may have a stream already, before presence says so: they are told, too
     gone = await report(caller, table, 1, bob=CLOSED)
-    assert not gone.prompts
-    short = await report(caller, table, 2, ann=BROKEN)
-    assert not short.prompts
+    assert [prompt.person for prompt in gone.prompts] == [BOB]
+    # with nobody there it stands still, and there is nothing to answer
+    assert not (await report(caller, table, 2, ann=BROKEN)).prompts
     asked = await caller.call("Legal", pb.LegalRequest(table=table, person=BOB))
     assert asked.prompt.prompt_id == state.prompt[1]
+
+
+async def test_what_is_asked_of_somebody_before_presence_has_them_back_is_told_all_the_same(caller: Caller) -> None:
+    table = await staged(caller, ("A", "B"))
+    row = pb.PersonPresence(person="B", status=BROKEN)  # type: ignore[arg-type]
+    await caller.call("Report", pb.ReportRequest(table=table, revision=1, persons=[row]))
+    await caller.act(table, "A", act.Roll(), script=script((4, 6)))
+    answer = await caller.act(table, "A", act.EndTurn())
+    assert [told.person for told in answer.prompts] == ["B"]
+    assert not (await caller.view(table)).seats[1].connected
 
 
 async def test_only_the_answers_to_a_decision_are_listed_when_asked_so(caller: Caller, game: Game) -> None:
