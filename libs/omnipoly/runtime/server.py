@@ -10,7 +10,6 @@ from typing import Any
 import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
 from omnipoly.runtime import failures, interceptors
@@ -139,7 +138,7 @@ class Server:
         """A port for those who probe and have no certificate: it says whether this serves, and nothing else."""
         where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         _require_free(host, port, where, "OMNIPOLY_HEALTH_PORT")
-        server = grpc.aio.server(options=server_options(self._settings, 4096))
+        server = grpc.aio.server(interceptors=[interceptors.Errors()], options=server_options(self._settings, 4096))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         server.add_insecure_port(where)
         await server.start()
@@ -164,7 +163,7 @@ class Server:
     async def set_serving(self, serving: bool, name: str = "") -> None:
         """What health says: of one service by its full name, or of the whole server."""
         status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
-        await self._health.set(name, status)
+        self._health.set(name, status)
 
     async def set_all_serving(self, serving: bool) -> None:
         """What health says of everything here."""
@@ -201,16 +200,41 @@ def _require_free(host: str, port: int, where: str, setting: str = "OMNIPOLY_POR
         raise StartError(f"cannot listen on {where}: {reason}; set {setting} or OMNIPOLY_HOST") from None
 
 
-class _Health(HealthServicer):  # type: ignore[misc]  # untyped
-    """Health whose watchers do not hold up a stop."""
+class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # untyped
+    """Health whose watchers hold nothing up. The library's own tells them one after the other and waits for each: one
+    that reads nothing keeps the server from ever saying NOT_SERVING, and so from stopping."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self._statuses: dict[str, Any] = {}
+        self._changed = asyncio.Event()
+        """Set at the next change, and then replaced."""
         self._stopping = asyncio.Event()
 
+    def set(self, name: str, status: Any) -> None:
+        """What is said of a name from now on."""
+        self._statuses[name] = status
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def Check(self, request: health_pb2.HealthCheckRequest, context: Any) -> Any:  # noqa: N802
+        """How it is now; NOT_FOUND, as health's protocol has it, for a name that nothing is said of."""
+        status = self._statuses.get(request.service)
+        if status is None:
+            await context.abort(grpc.StatusCode.NOT_FOUND)
+        return health_pb2.HealthCheckResponse(status=status)
+
+    async def List(self, request: health_pb2.HealthListRequest, context: Any) -> Any:  # noqa: N802
+        """How everything is now, by name."""
+        return health_pb2.HealthListResponse(
+            statuses={
+                name: health_pb2.HealthCheckResponse(status=status) for name, status in self._statuses.items()
+            }
+        )
+
     async def Watch(self, request: health_pb2.HealthCheckRequest, context: Any) -> None:  # noqa: N802
+        """How it is now, and at each change; of several at once the last."""
         # A handler that is merely cancelled sends its client nothing, and the server waits for it all the same.
-        watch = asyncio.create_task(super().Watch(request, context))
+        watch = asyncio.create_task(self._tell(request.service, context))
         stop = asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait((watch, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -220,6 +244,16 @@ class _Health(HealthServicer):  # type: ignore[misc]  # untyped
         if not self._stopping.is_set():
             await watch  # it does not end by itself but with an error
         raise failures.unavailable("the server is stopping")
+
+    async def _tell(self, name: str, context: Any) -> None:
+        told = None
+        while True:
+            changed = self._changed
+            status = self._statuses.get(name, health_pb2.HealthCheckResponse.SERVICE_UNKNOWN)
+            if status != told:
+                told = status
+                await context.write(health_pb2.HealthCheckResponse(status=status))
+            await changed.wait()
 
     def end_watches(self) -> None:
         """Ends every Watch stream: its clients see UNAVAILABLE and ask elsewhere, as health's protocol has it."""
