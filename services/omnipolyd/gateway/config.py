@@ -21,6 +21,7 @@ class GatewaySettings(ServiceSettings):
     service_name: ClassVar[str] = "gateway"
 
     port: int = Field(7100, ge=0, le=65535, description="port of the gRPC server; 0: any free one")
+    reflection: bool = Field(False, description="answer gRPC server reflection, to anybody; `omnipolyd up` does")
 
     dev: bool = Field(False, description="allow tables set up from positions, scripted dice and driven clocks")
     public_tls_cert: str = Field("", description="file with the certificate and its chain that clients are shown, PEM")

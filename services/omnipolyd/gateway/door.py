@@ -1,13 +1,14 @@
 """The one way in: every RPC is registered through the door, which finds out who calls, counts, and reads the request.
 
 Messages reach the door as bytes, so that malformed ones are refused in our words and answers may be bytes that stand
-already. What is not registered is answered UNIMPLEMENTED by gRPC itself.
+already. What is not registered is answered UNIMPLEMENTED by gRPC itself. Health and reflection come in ``beside``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -118,6 +119,27 @@ class Door:
                 self._limits.close_stream(caller, connection)
 
         return grpc.unary_stream_rpc_method_handler(call)
+
+    async def count(self, context: Context, weight: float = 1) -> None:
+        """Counts a call that is not the door's own by what it came over. Raises ``Failure`` ``rate_limited``."""
+        try:
+            self._limits.call(self._connection(context), weight)
+        except Failure as failure:
+            raise await self._held(failure, context) from None
+
+    @asynccontextmanager
+    async def stream(self, context: Context) -> AsyncIterator[None]:
+        """The same of a stream, for as long as it is open."""
+        await self.count(context)
+        connection = self._connection(context)
+        try:
+            self._limits.open_nameless(connection)
+        except Failure as failure:
+            raise await self._held(failure, context) from None
+        try:
+            yield
+        finally:
+            self._limits.close_nameless(connection)
 
     async def caller(self, context: Context) -> Caller:
         """Who calls. Raises ``Failure`` UNAUTHENTICATED, PERMISSION_DENIED for who is banned."""

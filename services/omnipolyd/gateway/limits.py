@@ -36,6 +36,8 @@ PIN_WINDOW_S = 600
 
 NEW_PIN = 9
 """What a new PIN counts for beside its call: it is hashed for some 50 ms of a processor, few at once."""
+REFLECTED = 10
+"""What a question to reflection counts for on its connection: its answer has 33 kB and costs 0.7 ms."""
 HOLD_S = 0.25
 """How long the refusal of who asks for too much is held back, for each that is held back of the same connection."""
 LONGEST_HOLD_S = 10.0
@@ -95,10 +97,12 @@ class Limits:
             self._held.pop(connection, None)
         return min(HOLD_S * held, LONGEST_HOLD_S)
 
-    def call(self, connection: str) -> None:
-        """Counts a call that came over a connection, whoever calls. Raises ``Failure`` likewise."""
+    def call(self, connection: str, weight: float = 1) -> None:
+        """Counts a call that came over a connection, whoever calls, or what costs as much as several. Raises
+        ``Failure`` likewise."""
         settings = self._settings
-        self._take(f"via {connection}", settings.connection_calls_per_second, float(settings.connection_calls_burst))
+        burst = float(settings.connection_calls_burst)
+        self._take(f"via {connection}", settings.connection_calls_per_second, burst, min(weight, burst))
 
     def _take(self, key: str, rate: float, burst: float, weight: float = 1) -> None:
         now = self._loop.time()
@@ -114,24 +118,36 @@ class Limits:
         """Counts a stream; each is to be given back with ``close_stream``. Raises ``Failure`` ``rate_limited``."""
         if caller.bots:
             return
-        settings, now = self._settings, self._loop.time()
-        person = self._person(caller.person, now, self._burst)
-        if person.streams >= settings.streams_per_identity:
-            raise _too_many_streams("person", settings.streams_per_identity)
-        through = self._person(f"via {connection}", now, float(settings.connection_calls_burst))
+        most = self._settings.streams_per_identity
+        person = self._person(caller.person, self._loop.time(), self._burst)
+        if person.streams >= most:
+            raise _too_many_streams("person", most)
+        self.open_nameless(connection)
+        person.streams += 1
+
+    def open_nameless(self, connection: str) -> None:
+        """Counts a stream of whoever it is, by its connection alone; to be given back with ``close_nameless``. Raises
+        ``Failure`` likewise."""
+        settings = self._settings
+        through = self._person(f"via {connection}", self._loop.time(), float(settings.connection_calls_burst))
         if through.streams >= settings.streams_per_connection:
             raise _too_many_streams("connection", settings.streams_per_connection)
-        person.streams += 1
         through.streams += 1
 
     def close_stream(self, caller: Caller, connection: str) -> None:
         """Gives a stream back."""
-        if caller.bots:
-            return
-        for key in (caller.person, f"via {connection}"):
-            counted = self._persons.get(key)
-            if counted is not None and counted.streams:
-                counted.streams -= 1
+        if not caller.bots:
+            self._close(caller.person)
+            self.close_nameless(connection)
+
+    def close_nameless(self, connection: str) -> None:
+        """Gives a stream back that was counted by its connection alone."""
+        self._close(f"via {connection}")
+
+    def _close(self, key: str) -> None:
+        counted = self._persons.get(key)
+        if counted is not None and counted.streams:
+            counted.streams -= 1
 
     def _person(self, key: str, now: float, burst: float) -> _Person:
         person = self._persons.get(key)

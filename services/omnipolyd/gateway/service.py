@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from omnipoly.runtime import tls
 from omnipoly.runtime.app import Service
@@ -22,6 +22,7 @@ from . import (
     servicer_watch,
 )
 from .accounts import Accounts
+from .beside import Beside
 from .catalogue import Catalogue
 from .door import Door
 from .hub import Hub
@@ -38,6 +39,10 @@ from .upstream import Upstream
 from .viewers import Viewers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import grpc.aio
+
     from omnipoly.runtime.app import App
 
     from .config import GatewaySettings
@@ -56,6 +61,10 @@ class GatewayService(Service):
         self.settings: GatewaySettings = settings
         self.hub: Hub | None = None
         self.signing_in: SigningIn | None = None
+        self._beside = Beside()
+
+    def interceptors(self) -> Sequence[grpc.aio.ServerInterceptor[Any, Any]]:
+        return (self._beside,)
 
     def certificate(self) -> tls.Certificate | None:
         """Clients are shown another certificate than services, and asked for none."""
@@ -83,6 +92,7 @@ class GatewayService(Service):
             issuers.of(settings), keys, sessions, keys_every_s=settings.oidc_keys_every_s
         )
         door = Door(keys, revoked, limits, address_header=settings.client_address_header)
+        self._beside.door = door
         self.hub = hub = Hub(
             settings, revoked, door.known, limits, catalogue, records, upstream, rooms, presence, viewers
         )

@@ -65,6 +65,8 @@ def plan(options: Options, ports: Ports, *, session_key_file: Path, environment:
         shared["OMNIPOLY_DEV"] = "true"
     if options.dev or options.page_port is not None:
         shared.setdefault("OMNIPOLY_GUESTS_WATCH", "true")  # the page's visitors and viewers in scenarios are guests
+    if options.dev or _local(options.host):
+        shared.setdefault("OMNIPOLY_REFLECTION", "true")  # for people with a gRPC tool, at this machine
     shared["OMNIPOLY_PLAINTEXT"] = ",".join(_plain(options, environment))
     if not environment.get("OMNIPOLY_SESSION_KEY") and not environment.get("OMNIPOLY_SESSION_KEY_FILE"):
         shared["OMNIPOLY_SESSION_KEY_FILE"] = str(session_key_file)

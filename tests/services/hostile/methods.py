@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import grpc
 from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
 
 from omnipoly.rules.codes import Code
 from omnipoly.wire.gen.gateway import v1
@@ -38,6 +40,7 @@ class Rpc(NamedTuple):
     response: Any
     streams_in: bool
     streams_out: bool
+    package: str = PACKAGE
 
     @property
     def name(self) -> str:
@@ -45,30 +48,37 @@ class Rpc(NamedTuple):
 
     @property
     def path(self) -> str:
-        return f"/{PACKAGE}.{self.service}/{self.method}"
+        return f"/{self.package}.{self.service}/{self.method}"
+
+
+def _of(file: Any) -> dict[str, Rpc]:
+    return {
+        f"{service.name}.{method.name}": Rpc(
+            service.name,
+            method.name,
+            GetMessageClass(method.input_type),
+            GetMessageClass(method.output_type),
+            method.client_streaming,
+            method.server_streaming,
+            file.package,
+        )
+        for service in file.services_by_name.values()
+        for method in service.methods
+    }
 
 
 def _all() -> dict[str, Rpc]:
-    found = {}
+    found: dict[str, Rpc] = {}
     for module in pkgutil.iter_modules(v1.__path__):
         if module.name.endswith("_pb2"):
-            file = importlib.import_module(f"{v1.__name__}.{module.name}").DESCRIPTOR
-            for service in file.services_by_name.values():
-                for method in service.methods:
-                    rpc = Rpc(
-                        service.name,
-                        method.name,
-                        GetMessageClass(method.input_type),
-                        GetMessageClass(method.output_type),
-                        method.client_streaming,
-                        method.server_streaming,
-                    )
-                    found[rpc.name] = rpc
+            found |= _of(importlib.import_module(f"{v1.__name__}.{module.name}").DESCRIPTOR)
     return dict(sorted(found.items()))
 
 
 RPCS: dict[str, Rpc] = _all()
 """By ``Service.Method``."""
+BESIDE: dict[str, Rpc] = _of(health_pb2.DESCRIPTOR) | _of(reflection_pb2.DESCRIPTOR)
+"""gRPC's own, which the public face answers, too: health, and reflection where it is on."""
 
 
 def fault_in(status: grpc.StatusCode, reason: str) -> str:

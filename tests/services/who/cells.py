@@ -14,20 +14,22 @@ import grpc
 from google.protobuf import duration_pb2
 
 from omnipoly.rules import actions as act
-from omnipoly.runtime.failures import Failure, from_status
+from omnipoly.runtime.failures import Failure, from_rpc_error, from_status
 from omnipoly.runtime.link import Link
 from omnipoly.wire.gen.game.v1 import actions_pb2, script_pb2
 from omnipoly.wire.gen.gateway.v1 import play_pb2, sessions_pb2
 from omnipoly.wire.gen.table.v1 import accounts_pb2
-from tests.services.gateway.calling import Client, Stack, unique_id
+from tests.services.gateway.calling import WITHIN_S, Client, Stack, unique_id
 from tests.services.gateway.signing_in import start
-from tests.services.hostile.methods import RPCS, Rpc
+from tests.services.hostile.methods import BESIDE, PACKAGE, Rpc
+from tests.services.hostile.methods import RPCS as CONTRACT
 from tests.services.issuer.running import REDIRECT, browse
 
 TABLE = Path(__file__).parents[3] / "docs/who-may-call.toml"
 CALLERS = ("nobody", "guest", "viewer", "seat", "player", "host", "bots", "read_only", "moderator", "admin")
 """nobody: no session. guest, viewer: signed in, as a guest or not, without a seat. seat, host: have one, and it is
 another's turn. player: whose turn it is. The others have that role, and no seat."""
+RPCS = CONTRACT | BESIDE
 YES, RULES, KEY = "yes", "rules", "key"
 """May; may, as far as the rules of the game allow it now; whoever holds the right key in the request."""
 ABOUT_WHO = {
@@ -196,6 +198,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "AdminService.SetRoles": {"roles": ["read_only"]},
     "TradesService.SendDraft": {"draft": "d1"},
     "TradesService.DiscardDraft": {"draft": "d1"},
+    "ServerReflection.ServerReflectionInfo": {"file_containing_symbol": "omnipoly.gateway.v1.PlayService"},
     "DevService.Advance": {"by": duration_pb2.Duration(seconds=1)},
 }
 """What a request says beside table and ids."""
@@ -227,7 +230,9 @@ async def outcome(rpc: Rpc, scene: Scene, caller: str) -> tuple[grpc.StatusCode,
     """How a caller's proper call is answered: OK and "", or a status and a reason."""
     client = scene.callers[caller]
     try:
-        if rpc.streams_in:
+        if rpc.package != PACKAGE:
+            await _beside(client, rpc)
+        elif rpc.streams_in:
             await _play(client, scene.table)
         elif rpc.streams_out:
             stream = client.watch(scene.table)
@@ -251,6 +256,27 @@ async def _play(client: Client, table: str) -> None:
     if isinstance(answer, play_pb2.Refused):
         raise from_status(answer.status)
     stream.raw.cancel()
+
+
+async def _beside(client: Client, rpc: Rpc) -> None:
+    """A question to gRPC's own services, and its answer."""
+    data = rpc.request(**GIVEN.get(rpc.name, {})).SerializeToString()
+    call: Any
+    if rpc.streams_in:
+        call = client.channel.stream_stream(rpc.path)(metadata=client.metadata, timeout=WITHIN_S)
+    elif rpc.streams_out:
+        call = client.channel.unary_stream(rpc.path)(data, metadata=client.metadata, timeout=WITHIN_S)
+    else:
+        call = client.channel.unary_unary(rpc.path)(data, metadata=client.metadata, timeout=WITHIN_S)
+    try:
+        if rpc.streams_in:
+            await call.write(data)
+        answer = rpc.response.FromString(await (call.read() if rpc.streams_out else call))
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc_error(error) from None
+    finally:
+        call.cancel()
+    assert answer.ByteSize()
 
 
 def fits(name: str, wanted: str, status: grpc.StatusCode, reason: str) -> bool:
