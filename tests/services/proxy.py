@@ -7,7 +7,9 @@
         await cut.done.wait()
 
 What is to be broken is recognised by bytes that are in it, a command's id for example; so that they can be seen,
-nothing is encrypted: the URL for Postgres says `sslmode=disable`.
+nothing is encrypted: the URL for Postgres says `sslmode=disable`. Where the same bytes go by in several statements (a
+command is appended, and looked up), the trap names the text of the statement that is meant; the proxy then has to be
+one that reads what goes to Postgres (`reads=True`).
 """
 
 from __future__ import annotations
@@ -44,8 +46,10 @@ class Way(enum.Enum):
 class Trap:
     """Bytes that are waited for, once."""
 
-    def __init__(self, marker: bytes, cut: Cut | None, way: Way) -> None:
+    def __init__(self, marker: bytes, cut: Cut | None, way: Way, statement: bytes = b"") -> None:
         self.marker = marker
+        self.statement = statement
+        """In the text of the statement that the bytes are given to; empty: they may be anywhere."""
         self.cut = cut
         self.way = way
         self.sprung = asyncio.Event()
@@ -59,10 +63,11 @@ class Trap:
 class Proxy:
     """Between one client and one server; as many connections as come."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, reads: bool = False) -> None:
         """url: of the server, with a host and port (`tcp://host:port` for what is not Postgres), or a folder of sockets
-        as `host` in its query."""
+        as `host` in its query. reads: which statement each execution is of; only in front of Postgres."""
         self._given = urlsplit(url)
+        self.reads = reads
         self._server: asyncio.Server | None = None
         self._port = 0
         self._traps: list[Trap] = []
@@ -91,20 +96,31 @@ class Proxy:
 
     # --- what it does to the connections
 
-    def cut_at(self, marker: bytes, cut: Cut, way: Way = Way.THERE) -> Trap:
-        """Cut the connection on which `marker` comes by next."""
-        self._traps.append(trap := Trap(marker, cut, way))
+    def cut_at(self, marker: bytes, cut: Cut, way: Way = Way.THERE, *, statement: bytes = b"") -> Trap:
+        """Cut the connection on which `marker` comes by next, among what is given to a statement with such a text."""
+        if statement and not (self.reads and way is Way.THERE):
+            raise ValueError("this proxy does not read statements, or not that way")
+        self._traps.append(trap := Trap(marker, cut, way, statement))
         return trap
+
+    def disarm(self, trap: Trap) -> bool:
+        """A trap that has not sprung will not any more; whether that was so."""
+        if trap not in self._traps:
+            return False
+        self._traps.remove(trap)
+        return True
 
     def hold(self, marker: bytes, way: Way = Way.THERE) -> Trap:
         """Keep back what contains `marker`, and what follows on its connection, until `released` is set."""
         self._traps.append(trap := Trap(marker, None, way))
         return trap
 
-    def cut_all(self) -> None:
-        """Cut every connection there is."""
-        for pair in list(self._pairs):
+    def cut_all(self) -> int:
+        """Cut every connection there is; how many that are."""
+        pairs = list(self._pairs)
+        for pair in pairs:
             pair.cut()
+        return len(pairs)
 
     def freeze(self) -> None:
         """Swallow everything from now on, without a word: what has been sent is not answered, what connects waits."""
@@ -172,10 +188,15 @@ class Proxy:
             return await asyncio.open_unix_connection(f"{folder}/.s.PGSQL.{port}", limit=CHUNK)
         return await asyncio.open_connection(self._given.hostname, port, limit=CHUNK)
 
-    def sprung(self, data: bytes, way: Way) -> Trap | None:
-        """The trap that these bytes spring, which is then no longer set."""
+    def sprung(self, data: bytes, way: Way, given: list[tuple[bytes, bytes]]) -> Trap | None:
+        """The trap that these bytes spring, which is then no longer set. given: statements that are carried out with
+        them, each with what it is given."""
         for trap in self._traps:
-            if trap.way is way and trap.marker in data:
+            if trap.way is way and (
+                any(trap.statement in text and trap.marker in values for text, values in given)
+                if trap.statement
+                else trap.marker in data
+            ):
                 self._traps.remove(trap)
                 trap.sprung.set()
                 return trap
@@ -184,6 +205,35 @@ class Proxy:
     async def flows(self) -> None:
         """Return while bytes may pass."""
         await self._flows.wait()
+
+
+class _Statements:
+    """What a client says to Postgres, as far as it prepares statements and carries them out."""
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._rest = b""
+        """Of a message that has not come whole."""
+        self._texts: dict[bytes, bytes] = {}
+
+    def read(self, data: bytes) -> list[tuple[bytes, bytes]]:
+        """The statements that are carried out with these bytes: the text of each, and what it is given."""
+        data, at, found = self._rest + data, 0, []
+        # the first message has no kind
+        while len(data) >= (body := at + (5 if self._begun else 4)):
+            end = body - 4 + int.from_bytes(data[body - 4 : body], "big")
+            if end > len(data):
+                break
+            kind = data[at : at + 1] if self._begun else b""
+            if kind == b"P":
+                name, text, _ = data[body:end].split(b"\0", 2)
+                self._texts[name] = text
+            elif kind == b"B":
+                _, name, values = data[body:end].split(b"\0", 2)
+                found.append((self._texts.get(name, b""), values))
+            at, self._begun = end, True
+        self._rest = data[at:]
+        return found
 
 
 class _Pair:
@@ -202,8 +252,11 @@ class _Pair:
         self._server_reader = server_reader
         self._last: Trap | None = None
         """It has arrived, its answer is lost."""
+        self._statements = _Statements() if proxy.reads else None
 
     def cut(self) -> None:
+        if self._last is not None:
+            self._last.done.set()
         self._client.transport.abort()
         self._server.transport.abort()
 
@@ -216,11 +269,12 @@ class _Pair:
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way) -> None:
         while data := await _read(reader):
             await self._proxy.flows()
+            reads = self._statements if way is Way.THERE else None
+            given = reads.read(data) if reads is not None else []
             if self._last is not None and self._last.way is not way:
                 self.cut()
-                self._last.done.set()
                 return
-            trap = self._proxy.sprung(data, way)
+            trap = self._proxy.sprung(data, way, given)
             if trap is None:
                 await self._send(writer, data)
             elif trap.cut is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .checker.report import check
 from .dump import dump
-from .faults import Faults
+from .faults import AWAY_S, BOTH_AWAY_S, ONE_AWAY_S, SHORT_S, Faults
 from .stack import KEY, People, fresh, platform
 
 BOTS_THINK_S = "0.5"
@@ -42,8 +42,9 @@ async def chaos(folder: Path, *, seconds: float, tables: int, seed: int, faulty:
                 await faults.run(asyncio.get_running_loop().time() + seconds)
             else:
                 await asyncio.sleep(seconds)
-            tell("done to it: " + ", ".join(f"{what} {times}" for what, times in sorted(faults.done.items())))
             await faults.undo()
+            done = sorted((what, times) for what, times in faults.done.items() if times)
+            tell("done to it: " + ", ".join(f"{what} {times}" for what, times in done))
             tell("all is whole again; the games come to their ends")
             counts = await people.stop()
         finally:
@@ -60,9 +61,17 @@ async def chaos(folder: Path, *, seconds: float, tables: int, seed: int, faulty:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="make chaos")
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60,
+        help=f"from {ONE_AWAY_S:.0f} on Postgres or NATS is away for {AWAY_S:.0f} s, by turns of the seed, from"
+        f" {BOTH_AWAY_S:.0f} on both are; below {SHORT_S:.0f} the first faults have a fixed order (60)",
+    )
     parser.add_argument("--tables", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    parser.add_argument(
+        "--seed", type=int, default=random.SystemRandom().randrange(2**32), help="else a new one, which is shown"
+    )
     parser.add_argument("--folder", type=Path, default=Path("build/chaos"))
     parser.add_argument("--calm", action="store_true", help="break nothing")
     given = parser.parse_args()

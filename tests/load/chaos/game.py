@@ -44,7 +44,6 @@ class Viewer:
             except TimeoutError:
                 if not calm.is_set() and self._random.random() < 0.3:
                     self._tab.drop(self._random.choice((0.0, 1.0)), forget=self._random.random() < 0.2)
-        await asyncio.sleep(0.2)
         await self._tab.leave()
 
     async def close(self) -> None:
@@ -157,7 +156,6 @@ class Place:
             for task in over:
                 task.cancel()
             await asyncio.gather(*over, return_exceptions=True)
-        await asyncio.sleep(0.2)  # what the last tab has not been shown yet
         await asyncio.gather(*(person.leave() for person in self._persons))
 
     async def _surely(self, person: Person, kind: str) -> None:

@@ -63,13 +63,16 @@ class Platform:
         await eventually(lambda: all(self.came_back(name) >= times for name, times in expected.items()), BACK_S)
 
 
-def send(pids: list[int], number: signal.Signals) -> None:
-    """A signal to those that still live."""
+def send(pids: list[int], number: signal.Signals) -> int:
+    """A signal to those that still live; how many that are."""
+    sent = 0
     for pid in pids:
         try:
             os.kill(pid, number)
         except ProcessLookupError:
             continue
+        sent += 1
+    return sent
 
 
 @asynccontextmanager
@@ -80,7 +83,7 @@ async def platform(folder: Path, **variables: str) -> AsyncIterator[Platform]:
         up.push_async_callback(asyncio.to_thread, postgres.stop)
         up.push_async_callback(asyncio.to_thread, nats.stop)
         await asyncio.gather(asyncio.to_thread(postgres.start), asyncio.to_thread(nats.start))
-        proxy = await up.enter_async_context(Proxy(postgres.url))
+        proxy = await up.enter_async_context(Proxy(postgres.url, reads=True))
         replicas = [text for role, number in REPLICAS.items() for text in ("--replicas", f"{role}={number}")]
         made = ExitStack()
         up.push_async_callback(asyncio.to_thread, made.close)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -17,6 +18,8 @@ from .journal import Journal, digest
 from .line import Line
 
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # missing in the stubs
+PATIENCE_S = 10.0
+"""So long the end of a game is waited for; longer than a stream may be silent."""
 _COMMIT = 0x0A
 """The tag of a commit in what streams carry."""
 
@@ -61,17 +64,28 @@ class Tab:
         self._forget = False
         self._entered = False
         """The present stream has shown something."""
+        self._over = asyncio.Event()
+        """The game that is followed was shown to its end."""
+        self._writes = asyncio.Lock()
+        """A stream takes one message at a time."""
 
     def follow(self, table: str) -> None:
         """From now on shows this table."""
         self._table, self._epoch, self._version = table, 0, 0
+        self._over.clear()
         self._task = asyncio.create_task(self._keep(), name="tab")
 
     async def leave(self) -> None:
-        """Closes the stream, as somebody does who means to."""
-        task, self._task = self._task, None
+        """Closes the stream, as somebody does who means to: when it has shown the end of the game, or will not."""
+        task = self._task
         if task is None:
             return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                await self._over.wait()
+        if self._task is not task:
+            return
+        self._task = None
         call = self._call
         if call is not None and not self._watches and not call.done():
             try:
@@ -95,7 +109,8 @@ class Tab:
         if call is None:
             return False
         try:
-            await call.write(request.SerializeToString())
+            async with self._writes:
+                await call.write(request.SerializeToString())
         except (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
             return False
         except asyncio.CancelledError:
@@ -107,10 +122,16 @@ class Tab:
     # --- within
 
     async def _keep(self) -> None:
-        while self._task is not None:
-            how = await self._once()
-            self._journal.write("closed", s=self.stream, how=how)
+        while True:
+            try:
+                how = await self._once()
+            except asyncio.CancelledError:
+                self._journal.write("closed", s=self.stream, how="left")
+                raise
+            self._journal.write("closed", s=self.stream, how="left" if self._task is None else how)
             self._heard(None, self.stream)
+            if self._task is None:
+                return
             if how != "dropped" or self._random.random() < 0.5:
                 self.gateway = self._line.other(self.gateway)
             pause_s, self._pause_s = self._pause_s, 0.0
@@ -158,9 +179,13 @@ class Tab:
         kind = response.WhichOneof("response")
         if kind == "commit":
             self._shows("commit", response.commit, sha=digest(_body(data)))
+            if any(event.HasField("game_ended") for event in response.commit.events):
+                self._over.set()
         elif kind == "snapshot":
             view = response.snapshot.view
             self._shows("picture", view, **money(view))
+            if view.ended:
+                self._over.set()
         elif kind == "progress":
             resume = response.progress.resume
             self._write("level", response.progress.table, response.progress.version, resume.epoch)

@@ -7,6 +7,7 @@ from typing import Any
 
 from .model import Model, Money
 from .reading import Findings, Run
+from .silence import Silence
 
 
 class _Stream:
@@ -25,7 +26,9 @@ def check(run: Run, models: dict[str, Model], found: Findings) -> None:
         for rows in run.log.values()
         for row in rows
     }
+    silence = Silence(run, found)
     for journal, lines in run.journals.items():
+        silence.read(journal, lines)
         streams: dict[int, _Stream] = {}
         last: dict[tuple[str, int], tuple[int, int]] = {}
         """(epoch, version) that a tab has come to, by table and tab."""
