@@ -1,17 +1,19 @@
 """Open decisions at a followed table: told by the table with the commit that opened them, or asked for.
 
 A decision is shown behind its commit, to all streams of its person that follow the table. Whoever comes, comes back or
-may have missed one has it asked for.
+may have missed one has it asked for, until there is an answer: nobody runs into the clock of what they were not shown.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from omnipoly.rules.codes import Code
+import grpc
+
 from omnipoly.runtime import logging
 from omnipoly.runtime.failures import Failure
 
@@ -29,7 +31,20 @@ KEPT = 256
 HEARD = 64
 """Versions remembered, so that what is both answered and published is shown once."""
 ASK_AGAIN = 8
-"""How often a decision is asked for while others overtake the answer; whatever overtakes it tells of its own."""
+"""How often a decision is asked for in a row while others overtake the answer; then with pauses."""
+RETRY_S = 0.25
+LONGEST_RETRY_S = 2.0
+LASTING = frozenset(
+    (
+        grpc.StatusCode.PERMISSION_DENIED,  # they have no seat (any more)
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.UNAUTHENTICATED,
+        grpc.StatusCode.UNIMPLEMENTED,
+    )
+)
+"""Refusals that stay what they are, however often is asked."""
 
 
 class Decisions:
@@ -88,18 +103,28 @@ class Decisions:
 
     async def _ask(self, follower: Follower) -> None:
         room = self._room
+        overtaken, pause_s = 0, RETRY_S
         try:
-            for _ in range(ASK_AGAIN):
-                answer = await self._upstream.legal(room.table, follower.caller.person, room.version, answers_only=True)
-                if answer.version < room.version:
-                    continue  # what came meanwhile may have changed it
-                if follower in room.followers:
-                    prompt = answer.prompt.SerializeToString() if answer.prompt.prompt_id else b""
-                    self._wait(answer.version, [(follower, prompt)])
-                return
-        except Failure as failure:
-            if failure.reason != Code.NOT_SEATED:
-                log.info("prompt_not_asked", table=room.table, cause=str(failure))
+            while follower in room.followers:
+                try:
+                    answer = await self._upstream.legal(
+                        room.table, follower.caller.person, room.version, answers_only=True
+                    )
+                except Failure as failure:
+                    if failure.status in LASTING:
+                        return
+                    log.info("prompt_not_asked", table=room.table, cause=str(failure))
+                else:
+                    if answer.version >= room.version:
+                        prompt = answer.prompt.SerializeToString() if answer.prompt.prompt_id else b""
+                        self._wait(answer.version, [(follower, prompt)])
+                        return
+                    # what came meanwhile may have changed it
+                    overtaken += 1
+                    if overtaken < ASK_AGAIN:
+                        continue
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1))
+                pause_s = min(2 * pause_s, LONGEST_RETRY_S)
         finally:
             del self._asking[follower]
 

@@ -1,0 +1,62 @@
+"""Open decisions whose message nobody sent or heard: they are asked for, of whoever may have missed one, until there is
+an answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from omnipoly.rules import actions as act
+from omnipoly.runtime.embedded import EmbeddedNats
+from tests.services.gateway.calling import Client, Stack, game, gateway
+from tests.services.proxy import Cut, Proxy
+from tests.services.waiting import eventually
+
+LEGAL = b"TableService/Legal"
+
+
+@pytest.fixture
+async def line(running: Stack) -> AsyncIterator[Proxy]:
+    """What can be cut between a gateway and the table."""
+    async with Proxy(f"tcp://{running.table.address}") as line:
+        yield line
+
+
+@pytest.fixture
+async def deaf(running: Stack, own_nats: EmbeddedNats, line: Proxy) -> AsyncIterator[Stack]:
+    """A gateway that hears nothing of what is published, and looks at no heads."""
+    async with gateway(running.table, own_nats.url, table_addr=line.address, heads_every_s=60) as deaf:
+        yield deaf
+
+
+async def test_a_question_without_an_answer_is_asked_again(
+    deaf: Stack, line: Proxy, ann: Client, bob: Client, unique: str
+) -> None:
+    """The table goes away just when somebody has come back: they are shown their decision once it is there again."""
+    table = await game(ann, bob)
+    # what breaks is sent again once: the second time it has failed
+    cuts = [line.cut_at(LEGAL, Cut.BEFORE) for _ in range(2)]
+    async with deaf.client(f"guest:bob-{unique}") as there:
+        stream = there.play()
+        await stream.follow(table)
+        assert await stream.kinds_until("progress") == ["snapshot", "progress"]
+        for cut in cuts:
+            await cut.done.wait()
+        assert (await stream.next("prompt")).seat == 1
+        await eventually(lambda: not deaf.hub.rooms.find(table).decisions._asking)
+
+
+async def test_who_has_no_seat_any_more_is_asked_about_once(deaf: Stack, ann: Client, bob: Client, unique: str) -> None:
+    table = await ann.create()
+    await bob.act(table, act.Join(""))
+    async with deaf.client(f"guest:bob-{unique}") as there:
+        stream = there.play()
+        await stream.follow(table)
+        await stream.next("progress")
+        decisions = deaf.hub.rooms.find(table).decisions
+        await eventually(lambda: not decisions._asking)
+        await bob.act(table, act.Leave())
+        decisions.ask_all()
+        assert decisions._asking
+        await eventually(lambda: not decisions._asking)
