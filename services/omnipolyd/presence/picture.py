@@ -188,6 +188,17 @@ class Picture:
             self._tidy(key)
         return dropped
 
+    def set_back(self, now_ms: int) -> None:
+        """The wall clock was set back to that: what was before it was not after it."""
+        for table, persons in self._tables.items():
+            for person, rows in persons.items():
+                for name, row in rows.items():
+                    if row.since_ms > now_ms:
+                        rows[name] = row = row._replace(since_ms=now_ms)
+                        if name in self.leases:
+                            self.leases[name].rows[table, person] = row
+        self._departures = deque((min(at_ms, now_ms), name, key) for at_ms, name, key in self._departures)
+
     # --- what it means
 
     def standing(self, table: str, person: str) -> Row | None:

@@ -42,6 +42,7 @@ class PresenceService(app.Service):
         self._wake = asyncio.Event()
         self._to_save = asyncio.Event()
         self._reported = asyncio.Event()
+        self._tidied_ms = 0
         self._missed_since_ms = 0
         """Since when whoever no gateway tells of has been missed, after a start from nothing."""
 
@@ -62,6 +63,7 @@ class PresenceService(app.Service):
             running.standstill,
             changed=self._see,
             mine_now=self._mine_now,
+            clock_set=self._clock_set,
         )
         self.reporting = Reporting(
             tables,
@@ -145,8 +147,16 @@ class PresenceService(app.Service):
         self._to_save.set()
         self._wake.set()
 
+    def _clock_set(self) -> None:
+        """What lies in the future now was before."""
+        now_ms = self.clock.now_ms()
+        self.picture.set_back(now_ms)
+        self.telling.set_back(now_ms)
+        self._tidied_ms = min(self._tidied_ms, now_ms)
+        self._wake.set()
+
     async def _tell(self) -> None:
-        tidied_ms = self.clock.now_ms()
+        self._tidied_ms = self.clock.now_ms()
         while True:
             self._wake.clear()
             now_ms = self.clock.now_ms()
@@ -155,8 +165,8 @@ class PresenceService(app.Service):
             self.telling.heard(self.sharing.departures_until_ms)
             if self.sharing.ready:
                 self.reporting.go()
-            if now_ms >= tidied_ms + TIDY_MS:
-                tidied_ms = now_ms
+            if now_ms >= self._tidied_ms + TIDY_MS:
+                self._tidied_ms = now_ms
                 for lease, (table, _) in self.picture.forget(now_ms - GONE_FOR_MS):
                     self.store.changed(lease, table)
                 self.telling.forget(now_ms - GONE_FOR_MS)

@@ -6,7 +6,8 @@ again. A lease that reports here is never over for what the bucket says.
 
 As long as the bucket is not seen as it is, and for one lease period after it is again, nobody's going is told to a
 table either: whoever left one gateway may have come to another that reports to another replica. Likewise after a
-standstill of this process, whose picture is that of before it. And a going that is due is told only when NATS has
+standstill of this process, whose picture is that of before it, and when the wall clock was set, by which all of this is
+counted. And a going that is due is told only when NATS has
 spoken since, which it does each second: if it stands still, nobody knows of it at once.
 """
 
@@ -25,7 +26,7 @@ from .clock import Clock
 from .picture import Key, Lease, Picture
 from .revisions import Revisions
 from .store import LeaseValue, PeopleValue, ReplicaValue, Store, parse, rows_of
-from .telling import FOREVER_MS
+from .telling import FOREVER_MS, GRACE_MS
 
 log = logging.get(__name__)
 
@@ -56,9 +57,11 @@ class Sharing:
         *,
         changed: Callable[[Iterable[Key]], None],
         mine_now: Callable[[Callable[[str], bool]], None],
+        clock_set: Callable[[], None],
     ) -> None:
         """changed: people are otherwise than before. mine_now: tables may be this replica's to tell that were not, or
-        whose were told by several while none saw the others; it is told which were this replica's alone.
+        whose were told by several while none saw the others; it is told which were this replica's alone. clock_set: the
+        wall clock was set.
         """
         self._picture = picture
         self._store = store
@@ -69,6 +72,7 @@ class Sharing:
         self.lease_ms = round(lease_s * 1000)
         self._changed = changed
         self._mine_now = mine_now
+        self._clock_set = clock_set
         self._others: dict[str, int] = {}
         """Until when other replicas are believed without a word of them; 0: nothing is wrong."""
         self._current = False
@@ -78,7 +82,8 @@ class Sharing:
         self._trusted_ms = 0
         """From then on an expiry is an event: NATS has been up for a lease period."""
         self._standstill = standstill
-        self._stood_still = 0
+        self._noticed = (0, 0)
+        """How often this process stood still, and how often the wall clock was set under it."""
         self._held_ms = 0
         self._seen_ms = 0
         """When the bucket was last seen as it is."""
@@ -136,12 +141,24 @@ class Sharing:
 
     def _notice_standstill(self) -> None:
         """After one, everything known here is in doubt; called before anything is made of it."""
-        self._standstill.lately_s()
-        if self._standstill.times == self._stood_still:
+        self._standstill.look()
+        noticed = (self._standstill.times, self._standstill.sets)
+        if noticed == self._noticed:
             return
-        self._stood_still = self._standstill.times
+        clock_set = noticed[1] != self._noticed[1]
+        self._noticed = noticed
         now_ms = self._clock.now_ms()
         self._trusted_ms = self._held_ms = now_ms + self.lease_ms
+        if clock_set:
+            # Whoever is away has the whole of their time to come back once more.
+            self._held_ms = max(self._held_ms, now_ms + GRACE_MS)
+            self._began_ms = min(self._began_ms, now_ms)
+            self._seen_ms, self._heard_ms = min(self._seen_ms, now_ms), min(self._heard_ms, now_ms)
+            for lease in self._picture.leases.values():
+                lease.heard_ms = min(lease.heard_ms, now_ms)
+                if lease.owner == self.replica:
+                    self._store.all_changed(lease)  # when its parts were written says nothing any more
+            self._clock_set()
         for lease in self._picture.leases.values():
             if lease.doubted_until_ms:
                 self._doubt(lease)

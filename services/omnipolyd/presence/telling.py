@@ -90,7 +90,7 @@ class Telling:
             wanted, at_ms = CONNECTED, now_ms
         elif row.status in {CLOSED, BROKEN, MOVING} and (known is not None or not row.watched):
             wanted = CLOSED if row.status == CLOSED else BROKEN
-            at_ms = now_ms if wanted == CLOSED else row.since_ms + GRACE_MS
+            at_ms = now_ms if wanted == CLOSED else min(row.since_ms, now_ms) + GRACE_MS
         else:
             return
         self.want(table, name, wanted, at_ms, row.since_ms if wanted == BROKEN else 0)
@@ -132,6 +132,15 @@ class Telling:
             unheard, self.unheard = self.unheard, {}
             for told in unheard.values():
                 self._place(told)
+
+    def set_back(self, now_ms: int) -> None:
+        """The wall clock was set back to that: nothing waits longer from now on than it ever does."""
+        for told in self._tables.values():
+            told.not_before_ms = min(told.not_before_ms, now_ms + LONGEST_PAUSE_MS)
+            for person in told.persons.values():
+                person.at_ms = min(person.at_ms, now_ms + GRACE_MS)
+                person.sent_ms = min(person.sent_ms, now_ms)
+            self._place(told)
 
     # --- what to do
 

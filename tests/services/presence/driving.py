@@ -25,13 +25,16 @@ class DrivenClock:
 
     def __init__(self) -> None:
         self._now_ms = BEGIN_MS
+        self._set_ms = 0
+        """By how much it was set."""
         self._tick = asyncio.Event()
 
     def now_ms(self) -> int:
         return self._now_ms
 
     async def wait(self, event: asyncio.Event, until_ms: int | None) -> None:
-        while not event.is_set() and (until_ms is None or self._now_ms < until_ms):
+        set_ms = self._set_ms
+        while not event.is_set() and (until_ms is None or self._now_ms - self._set_ms < until_ms - set_ms):
             waiting = [asyncio.create_task(event.wait()), asyncio.create_task(self._tick.wait())]
             try:
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -46,6 +49,11 @@ class DrivenClock:
         tick, self._tick = self._tick, asyncio.Event()
         tick.set()
 
+    def set_by(self, ms: int) -> None:
+        """It is set; no time passes, and whoever waits waits as long as before."""
+        self._now_ms += ms
+        self._set_ms += ms
+
 
 class Presence:
     """A presence service, asked over a link."""
@@ -59,6 +67,13 @@ class Presence:
         """Status by table and person."""
         answer = await self.ask("Who", presence_pb2.WhoRequest(tables=tables))
         return {(entry.table, entry.person): entry.status for entry in answer.people}
+
+    async def set_clock(self, clock: DrivenClock, ms: int) -> None:
+        """The wall clock is set, and the process sees it."""
+        clock.set_by(ms)
+        self.app.standstill.sets += 1
+        self.service._wake.set()
+        await self.settled()
 
     async def settled(self) -> None:
         """Everything that is due by now has been told."""

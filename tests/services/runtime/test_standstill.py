@@ -15,6 +15,8 @@ from tests.services.waiting import eventually
 class Clock:
     def __init__(self) -> None:
         self.now = 100.0
+        self.apart = 1_800_000_000.0
+        """What the wall clock says beyond it."""
 
     def __call__(self) -> float:
         return self.now
@@ -27,7 +29,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def watched(clock: Clock) -> Standstill:
-    standstill = Standstill(clock)
+    standstill = Standstill(clock, lambda: clock.now + clock.apart)
     standstill._watching = True
     return standstill
 
@@ -55,6 +57,27 @@ def test_a_standstill_is_known_for_a_moment(clock: Clock, watched: Standstill, *
     watched.look()
     assert watched.lately_s() == 0.0
     assert watched.times == 1
+
+
+@pytest.mark.parametrize("by_s", [-3600.0, -1.1, 1.1, 3600.0])
+def test_a_wall_clock_that_is_set_is_no_standstill(clock: Clock, watched: Standstill, by_s: float) -> None:
+    for _ in range(3):
+        clock.now += TICK_S
+        watched.look()
+    assert not watched.sets
+    clock.apart += by_s
+    for _ in range(3):
+        watched.look()
+        assert (watched.sets, watched.times, watched.lately_s()) == (1, 0, 0.0)
+        clock.now += TICK_S
+
+
+def test_a_wall_clock_that_is_brought_in_line_is_not_set(clock: Clock, watched: Standstill) -> None:
+    for _ in range(4):
+        clock.now += TICK_S
+        clock.apart += 0.2
+        watched.look()
+    assert not watched.sets
 
 
 def test_nobody_who_does_not_watch_knows() -> None:
