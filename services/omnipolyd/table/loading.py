@@ -78,6 +78,19 @@ class Loader:
         if table.broken:
             await self.quarantine(table, table.broken)
             raise failure(Code.TABLE_BROKEN)
+        while True:
+            epoch = self._epoch.epoch
+            loaded, state, unpublished = await self._read(table)
+            if self._epoch.epoch == epoch:
+                break  # else what was read may be of a history that is void
+        if unpublished is not None:
+            table.unsure_after = loaded.version
+        table.take(loaded, state)
+        LOADS.inc()
+        return unpublished
+
+    async def _read(self, table: Table) -> tuple[Loaded, State, bytes | None]:
+        """What the log says of a table, its state, and the commit of an append of unknown outcome."""
         loaded = await ask(lambda: self._store.load(table.table_id))
         if loaded is None:
             raise failure(Code.UNKNOWN_TABLE)
@@ -101,11 +114,9 @@ class Loader:
                 await ask(lambda: self._outages.cover(last_ms))
         unpublished = None
         if 0 < table.unsure_after < loaded.version:
-            (unpublished,) = await ask(lambda: self._store.commits(table.table_id, table.unsure_after, 1))
-            table.unsure_after = loaded.version
-        table.take(loaded, state)
-        LOADS.inc()
-        return unpublished
+            found = await ask(lambda: self._store.commits(table.table_id, table.unsure_after, 1))
+            unpublished = found[0] if found else None  # the log may have gone back meanwhile
+        return loaded, state, unpublished
 
     async def _rebuild(self, table: Table, loaded: Loaded) -> tuple[Loaded, State]:
         """The state, without the snapshot where that is what is wrong: it can be made again, the log cannot."""

@@ -11,7 +11,7 @@ from omnipoly.rules.ring import Game
 from omnipoly.runtime.database import EPOCH_SHIFT
 from omnipoly.wire import commits
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
-from tests.services.proxy import Proxy
+from tests.services.proxy import Proxy, Way
 from tests.services.table.calling import replay
 from tests.services.table.conftest import Serve
 from tests.services.table.hearing import Ear
@@ -120,3 +120,29 @@ async def test_rewritten_versions_do_not_look_old(serve: Serve, game: Game) -> N
     assert not answer.duplicate
     assert answer.version == 3
     assert (await caller.act(table, ANN, act.AddBot("first"), command_id="first")).duplicate
+
+
+async def test_what_was_read_before_the_log_went_back_is_not_gone_on_from(
+    serve: Serve, proxy: Proxy, game: Game
+) -> None:
+    """A load that lasts over it: another history has the same version by the time that it ends."""
+    late, prompt = await serve(proxy.url), await serve()
+    table = await late.caller.open(ANN)
+    for name in ("first", "second", "third"):
+        await late.caller.act(table, ANN, act.AddBot(name))
+    late.forget(table)
+    held = proxy.hold(b"third", Way.BACK)
+    looking = asyncio.create_task(late.caller.view(table))
+    await held.sprung.wait()
+    await late.sql("DELETE FROM commits WHERE table_id = $1 AND version > 2", table)
+    await late.sql("UPDATE heads SET version = 2 WHERE table_id = $1", table)
+    await raise_number(late)
+    for replica in (late, prompt):
+        assert await replica.app.database.read_epoch() == RAISED
+    for name in ("other", "others"):
+        await prompt.caller.act(table, ANN, act.AddBot(name))
+    held.released.set()
+    expected = ["first", "other", "others"]
+    assert [seat.name for seat in (await looking).seats][1:] == expected
+    await late.caller.act(table, ANN, act.AddBot("last"))
+    assert [seat.name for seat in (await prompt.caller.view(table)).seats][1:] == [*expected, "last"]
