@@ -74,7 +74,6 @@ class Subscription:
         self._pending_messages = pending_messages
         self._pending_bytes = pending_bytes
         self._sub: Any = None
-        self._ended = False
 
     async def close(self) -> None:
         """Ends it; what is queued is not handled any more."""
@@ -82,7 +81,7 @@ class Subscription:
 
     async def _begin(self, client: Client) -> None:
         """Begins on a client, which keeps it over its own reconnects."""
-        if self._ended:
+        if self not in self._bus._subscriptions:
             return
         try:
             sub = await client.subscribe(
@@ -95,11 +94,10 @@ class Subscription:
         except nats.errors.ConnectionClosedError:
             return  # the next client begins it
         self._sub = sub
-        if self._ended:
-            await self._end()  # meanwhile
+        if self not in self._bus._subscriptions:
+            await self._end()  # it was closed meanwhile
 
     async def _end(self) -> None:
-        self._ended = True
         sub, self._sub = self._sub, None
         if sub is not None:
             try:
