@@ -36,6 +36,13 @@ class Planted:
         """When nothing was broken any more."""
         return next(int(line["t"]) for line in map(json.loads, self._done.splitlines()) if line["what"] == "calm")
 
+    def calm_from(self, at_ms: int) -> None:
+        """Nothing was broken any more from then on."""
+        lines = [json.loads(line) for line in self._done.splitlines()]
+        self._done = "".join(
+            json.dumps(line | ({"t": at_ms} if line["what"] == "calm" else {})) + "\n" for line in lines
+        )
+
     def undone(self, what: str) -> None:
         """Nothing of the kind was done to the platform."""
         lines = self._done.splitlines(keepends=True)
