@@ -340,8 +340,11 @@ class Room:
             if self._filling is not None:
                 await asyncio.shield(self._filling)
         elif self.epoch == epoch:
+            before = self.version
             for commit in page.commits:
                 self.take(commit)
+            if self.version > before:
+                self.decisions.ask_all()
             self._lengthen(version, page.commits)
         return self._covers(version)
 

@@ -9,6 +9,8 @@ import pytest
 
 from omnipoly.rules import actions as act
 from omnipoly.runtime.embedded import EmbeddedNats
+from omnipoly.wire.gen.game.v1 import script_pb2, types_pb2
+from omnipoly.wire.gen.gateway.v1 import stream_pb2
 from tests.services.gateway.calling import Client, Stack, game, gateway
 from tests.services.proxy import Cut, Proxy
 from tests.services.waiting import eventually
@@ -60,3 +62,26 @@ async def test_who_has_no_seat_any_more_is_asked_about_once(deaf: Stack, ann: Cl
         decisions.ask_all()
         assert decisions._asking
         await eventually(lambda: not decisions._asking)
+
+
+async def test_what_somebody_else_has_missed_brings_its_decisions(
+    deaf: Stack, ann: Client, bob: Client, unique: str
+) -> None:
+    """One who comes back from before has a page fetched: all are shown it, and who is to decide by it is asked."""
+    table = await game(ann, bob, edition="rugpull", dev=True)
+    async with (
+        deaf.client(f"guest:bob-{unique}") as there,
+        deaf.client(f"oidc:vic-{unique}", guest=False) as viewer,
+    ):
+        stream = there.play()
+        await stream.follow(table)
+        at = (await stream.next("progress")).resume
+        await eventually(lambda: not deaf.hub.rooms.find(table).decisions._asking)
+        script = script_pb2.Script(throws=[script_pb2.ScriptedThrow(dice=[1, 2])])
+        mine = ann.play()
+        await mine.act(table, act.Roll(), script=script)
+        await mine.act(table, act.Decline())
+        earlier = viewer.watch(table, resume=stream_pb2.Resume(epoch=at.epoch, version=at.version - 1))
+        assert [commit.version for commit in await earlier.up_to(5)] == [3, 4, 5]
+        prompt = await stream.next("prompt")
+        assert (prompt.seat, prompt.phase) == (1, types_pb2.PHASE_AUCTION)
