@@ -47,12 +47,13 @@ def commit(data: bytes) -> bytes:
     return b"\x0a" + varint(len(data)) + data
 
 
-def together(first: bytes, waiting: deque[tuple[T, bytes]]) -> tuple[bytes, int]:
-    """`first`, with what waits behind it along as far as it fits, taken off `waiting`; and how many messages that is.
+def together(first: bytes, waiting: deque[tuple[T, bytes]]) -> tuple[bytes, int, int]:
+    """`first`, with what waits behind it along as far as it fits, taken off `waiting`; how many messages that is, and
+    how many bytes they have by themselves.
 
     What costs is writing a message, not its bytes: one with three along costs about as much as one.
     """
-    room = ALONG_BYTES - len(first)
+    room = space = ALONG_BYTES - len(first)
     parts = [first]
     count = 1
     while waiting and count < ALONG_MESSAGES and len(waiting[0][1]) <= room:
@@ -60,7 +61,7 @@ def together(first: bytes, waiting: deque[tuple[T, bytes]]) -> tuple[bytes, int]
         parts += (_ALONG_TAG, varint(len(data)), data)
         room -= len(data)
         count += 1
-    return b"".join(parts), count
+    return b"".join(parts), count, len(first) + space - room
 
 
 def head(data: bytes) -> tuple[int, int]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 QUEUE = 256
 """Messages that may wait for a slow stream."""
+QUEUE_BYTES = 4 * MAX_ANSWER_BYTES
+"""What they may weigh: a few of the largest there are."""
 HISTORY_PAGE = 200
 LOTS_PER_SIDE = 28
 CHAT_CHARACTERS = 300

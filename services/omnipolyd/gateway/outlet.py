@@ -1,4 +1,4 @@
-"""A stream's way out: a bounded queue and one writer, so that a slow reader delays nobody but itself.
+"""A stream's way out: a queue bounded in messages and bytes, and one writer: a slow reader delays nobody but itself.
 
 What a followed table shows may be dropped, for a snapshot takes its place once the reader has caught up with the rest.
 Answers to a client's own requests are never dropped: a client too slow even for those loses its stream.
@@ -74,17 +74,35 @@ class Follower:
 class Outlet:
     """What waits for one stream, and the loop that writes it."""
 
-    __slots__ = ("_closing", "_idle", "_loop", "_waiter", "behind", "ended", "held", "limit", "queue")
+    __slots__ = (
+        "_closing",
+        "_idle",
+        "_loop",
+        "_waiter",
+        "behind",
+        "bytes",
+        "ended",
+        "held",
+        "held_bytes",
+        "limit",
+        "most_bytes",
+        "queue",
+    )
 
     def __init__(self, *, bots: bool = False, idle: Callable[[], None] | None = None) -> None:
         """bots: a stream of the platform's bots, which follows very many tables. idle: called when a stream that is
         behind has nothing left to write."""
         self.queue: deque[tuple[Follower | None, bytes]] = deque()
         self.limit = 64 * limits.QUEUE if bots else limits.QUEUE
+        self.most_bytes = 64 * limits.QUEUE_BYTES if bots else limits.QUEUE_BYTES
+        self.bytes = 0
+        """What the queue weighs."""
         self.behind: dict[Follower, None] = {}
         """Tables that need a snapshot before anything else."""
         self.held = 0
         """Answers that followers hold."""
+        self.held_bytes = 0
+        """What those weigh."""
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[None] = self._loop.create_future()
         """Done when the stream is to end: with ``Failure``, or without when it is simply over."""
@@ -95,9 +113,11 @@ class Outlet:
     def push(self, follower: Follower, data: bytes) -> None:
         """Sends what a table shows; when too much waits, the table falls behind on this stream."""
         queue = self.queue
-        if len(queue) >= self.limit:
+        weight = self.bytes + len(data)
+        if len(queue) >= self.limit or (weight > self.most_bytes and queue):
             self.fall_behind(follower)
             return
+        self.bytes = weight
         queue.append((follower, data))
         waiter = self._waiter
         if waiter is not None:
@@ -105,29 +125,34 @@ class Outlet:
 
     def answer(self, data: bytes) -> None:
         """Sends an answer; when even those are too many, the stream ends."""
-        if len(self.queue) + self.held >= self.limit and not self._make_room():
+        if self._full(data) and not self._make_room(data):
             return
+        self.bytes += len(data)
         self.queue.append((None, data))
         if self._waiter is not None:
             self._wake(self._waiter)
 
     def hold(self, follower: Follower, version: int, data: bytes) -> None:
         """Keeps an answer until its table has been shown up to ``version`` here."""
-        if len(self.queue) + self.held >= self.limit and not self._make_room():
+        if self._full(data) and not self._make_room(data):
             return
         follower.held.append((version, data))
         self.held += 1
+        self.held_bytes += len(data)
 
     def release(self, follower: Follower, version: int) -> None:
         """Sends the answers whose commits have been shown, now up to ``version``."""
         held, follower.held = follower.held, []
         self.held -= len(held)
+        for _, data in held:
+            self.held_bytes -= len(data)
         for wanted, data in held:
             if wanted <= version:
                 self.answer(data)
             else:
                 follower.held.append((wanted, data))
                 self.held += 1
+                self.held_bytes += len(data)
 
     def fall_behind(self, follower: Follower) -> None:
         """Takes a table off the queue: a snapshot follows when the stream has written the rest."""
@@ -147,6 +172,7 @@ class Outlet:
             kept = [item for item in self.queue if item[0] is not follower]
             self.queue.clear()
             self.queue.extend(kept)
+            self.bytes = sum(len(data) for _, data in kept)
 
     def end(self, failure: Failure | None = None) -> None:
         """Has the stream end, at once."""
@@ -170,8 +196,10 @@ class Outlet:
             try:
                 while queue:
                     data, messages = queue.popleft()[1], 1
+                    weight = len(data)
                     if queue:
-                        data, messages = frames.together(data, queue)
+                        data, messages, weight = frames.together(data, queue)
+                    self.bytes -= weight
                     await write(data)
                     count += messages
             finally:
@@ -188,11 +216,16 @@ class Outlet:
         if not waiter.done():
             waiter.set_result(None)
 
-    def _make_room(self) -> bool:
+    def _full(self, data: bytes) -> bool:
+        """Whether there is no room for an answer."""
+        waiting = len(self.queue) + self.held
+        return waiting >= self.limit or (self.bytes + self.held_bytes + len(data) > self.most_bytes and waiting > 0)
+
+    def _make_room(self, data: bytes) -> bool:
         """Drops what tables show in favour of an answer; False, and the stream ends, when there is nothing to drop."""
         for follower in {one: None for one, _ in self.queue if one is not None}:
             self.fall_behind(follower)
-        if len(self.queue) + self.held < self.limit:
+        if not self._full(data):
             return True
         CUT.inc()
         self.end(

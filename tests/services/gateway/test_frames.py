@@ -22,7 +22,9 @@ def test_all_that_waits_comes_once_and_in_order(versions: list[int], long: int) 
     waiting = deque((None, progress(version, "t" * (1 + long))) for version in versions)
     written = []
     while waiting:
-        data, count = frames.together(waiting.popleft()[1], waiting)
+        before = sum(len(one) for _, one in waiting)
+        data, count, weight = frames.together(waiting.popleft()[1], waiting)
+        assert weight == before - sum(len(one) for _, one in waiting)
         assert 1 <= count <= frames.ALONG_MESSAGES
         assert count == 1 or len(data) < frames.ALONG_BYTES + 4 * count
         written.append((data, count))
@@ -37,7 +39,7 @@ def test_all_that_waits_comes_once_and_in_order(versions: list[int], long: int) 
 def test_what_is_large_goes_alone() -> None:
     large = progress(2, "t" * 100_000)
     waiting = deque([(None, large), (None, progress(3))])
-    assert frames.together(progress(1), waiting) == (progress(1), 1)
+    assert frames.together(progress(1), waiting) == (progress(1), 1, len(progress(1)))
     assert len(waiting) == 2
     waiting.popleft()
-    assert frames.together(large, waiting) == (large, 1)
+    assert frames.together(large, waiting) == (large, 1, len(large))
