@@ -36,6 +36,7 @@ LATE_S = 6.0
 """So much longer it goes on until all of that has begun."""
 ONE_AWAY_S, BOTH_AWAY_S = 60.0, 120.0
 """From how long a run has one of the outages of 30 s, by turns of the seed, and both."""
+LONG = ("stop postgres", "swallow postgres", "refuse postgres", "stop nats")
 
 Do = Callable[[], Awaitable[bool]]
 """Whether it could be done."""
@@ -65,14 +66,16 @@ class Faults:
         self._first = self._in_order() if short else []
         """What comes before anything is drawn, in this order."""
         self._late_s = LATE_S if short else 0.0
-        self._bag = self._drawn()
         away = [("away postgres", self._away_postgres), ("away nats", self._away_nats)]
+        one, other = random.sample(away, 2)
+        if ONE_AWAY_S <= seconds < BOTH_AWAY_S:  # what is away for half the run need not stand still besides
+            self._kinds = [kind for kind in self._kinds if kind[0] not in LONG or _subject(kind[0]) != _subject(one[0])]
+        self._bag = self._drawn()
         if seconds >= ONE_AWAY_S:
-            one, other = random.sample(away, 2)
             self._bag.insert(len(self._bag) - random.randint(1, 4), one)
-            if seconds >= BOTH_AWAY_S:
-                self._bag.insert(len(self._bag) - random.randint(16, 20), other)
-                self._kinds += away
+        if seconds >= BOTH_AWAY_S:
+            self._bag.insert(len(self._bag) - random.randint(16, 20), other)
+            self._kinds += away
 
     def write(self, what: str, **more: object) -> None:
         """A line of what was done when."""
