@@ -30,6 +30,8 @@ KEPT = 256
 """Versions whose decisions may wait for their commit."""
 HEARD = 64
 """Versions remembered, so that what is both answered and published is shown once."""
+RECENT = 8
+"""Of so many of the last versions it is asked what they opened, where that may have been told to nobody."""
 ASK_AGAIN = 8
 """How often a decision is asked for in a row while others overtake the answer; then with pauses."""
 RETRY_S = 0.25
@@ -75,6 +77,13 @@ class Decisions:
         if version not in self._heard:
             self._heard.append(version)
             self._wait(version, prompts)
+
+    def untold(self, version: int) -> None:
+        """A commit of just now was there already when its command came again: whoever made it may have told nobody what
+        it opened, so everybody's is asked for, once."""
+        if version not in self._heard and self._room.version - RECENT < version <= self._room.version:
+            self._heard.append(version)
+            self.ask_all()
 
     def show(self) -> None:
         """Shows what is no longer to wait."""

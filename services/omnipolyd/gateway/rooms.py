@@ -121,6 +121,8 @@ class Rooms:
             room.take(commit)
         if answer.prompts:
             room.decisions.told(answer.version, [(one.person, one.prompt) for one in answer.prompts])
+        elif answer.duplicate:
+            room.decisions.untold(answer.version)
 
     def take_commit(self, table: str, commit: bytes) -> None:
         """One commit of an answer that has no prompts, likewise."""

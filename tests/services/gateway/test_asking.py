@@ -85,3 +85,32 @@ async def test_what_somebody_else_has_missed_brings_its_decisions(
         assert [commit.version for commit in await earlier.up_to(5)] == [3, 4, 5]
         prompt = await stream.next("prompt")
         assert (prompt.seat, prompt.phase) == (1, types_pb2.PHASE_AUCTION)
+
+
+async def test_a_command_that_was_done_already_brings_its_decisions(
+    deaf: Stack, ann: Client, bob: Client, unique: str
+) -> None:
+    """The replica that did it died before a word of it left: who sends it again has everybody asked, once."""
+    table = await game(ann, bob, edition="rugpull", dev=True)
+    script = script_pb2.Script(throws=[script_pb2.ScriptedThrow(dice=[1, 2])])
+    mine = ann.play()
+    await mine.act(table, act.Roll(), script=script)
+    async with (
+        deaf.client(f"guest:ann-{unique}") as ann_there,
+        deaf.client(f"guest:bob-{unique}") as bob_there,
+    ):
+        again, stream = ann_there.play(), bob_there.play()
+        for one in (again, stream):
+            await one.follow(table)
+            await one.next("progress")
+        decisions = deaf.hub.rooms.find(table).decisions
+        await eventually(lambda: not decisions._asking)
+        # Of this nothing gets to that gateway, as if the replica had stopped right behind the log's answer.
+        await mine.act(table, act.Decline(), command_id="again")
+        answer = await again.act(table, act.Decline(), command_id="again")
+        assert (answer.version, answer.duplicate) == (5, True)
+        prompt = await stream.next("prompt")
+        assert (prompt.seat, prompt.phase) == (1, types_pb2.PHASE_AUCTION)
+        await eventually(lambda: not decisions._asking)
+        assert (await again.act(table, act.Decline(), command_id="again")).duplicate
+        assert not decisions._asking
