@@ -93,6 +93,12 @@ class Agenda:
             entry.tries += 1
             self._place(entry, at_ms)
 
+    def set_back(self, now_ms: int, by_ms: int) -> None:
+        """The wall clock was set back: other tries come as soon as they would have, deadlines when they say."""
+        for entry in self._entries.values():
+            if entry.tries and entry.place and entry.at_ms > now_ms:
+                self._place(entry, max(entry.at_ms - by_ms, entry.due_ms))
+
     def drop(self, table: str) -> None:
         """There is nothing to wake (any more)."""
         entry = self._entries.pop(table, None)

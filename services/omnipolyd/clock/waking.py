@@ -23,6 +23,8 @@ WAKE_S = 10.0
 TOGETHER_MS = 5
 """What falls due within so long leaves together, in one frame and one append: nobody sees 5 ms, and a busy platform
 plays several times as many deadlines."""
+SET_MS = 1000
+"""By less than this a wall clock is brought in line, not set."""
 FIRST_PAUSE_MS = 100
 LONGEST_PAUSE_MS = 60_000
 AWAY_PAUSE_MS = 2000
@@ -55,6 +57,7 @@ class Waker:
         self._overdue_ms = 1000 / overdue_per_s
         self._overdue_at_ms = 0.0
         """When the next overdue one may leave."""
+        self._ticked_ms = 0
         self._at_once = at_once
         self._under_way: set[asyncio.Task[None]] = set()
         self._timer = Timer(self._tick)
@@ -78,6 +81,10 @@ class Waker:
         if self._stopped:
             return
         now_ms = time.time_ns() // 1_000_000
+        if now_ms < self._ticked_ms - SET_MS:
+            self._overdue_at_ms = min(self._overdue_at_ms, now_ms + self._overdue_ms)
+            self._agenda.set_back(now_ms, self._ticked_ms - now_ms)
+        self._ticked_ms = now_ms
         room = self._at_once - len(self._under_way)
         if room > 0:
             for entry in self._agenda.due(now_ms):

@@ -33,6 +33,24 @@ def test_the_earliest_comes_first_and_once(agenda: Agenda) -> None:
     assert agenda.next_ms() == T + 3
 
 
+def test_set_back_another_try_waits_no_longer_than_it_would_have(agenda: Agenda) -> None:
+    """Nor does it come before the deadline, by which tables go."""
+    for table, due_ms in (("a", T - 10_000), ("b", T - 2000)):
+        agenda.set(table, 1, 1, due_ms)
+    agenda.set("c", 1, 1, T + 2000)
+    for entry in [*agenda.due(T - 9500), *agenda.due(T - 1500)]:
+        agenda.postpone(entry, T + 3000)
+    agenda.set_back(T - 5000, 5000)
+    assert due(agenda, T - 2001) == []
+    assert due(agenda, T - 2000) == ["a", "b"]
+    assert agenda.next_ms() == T + 2000
+    agenda.set("d", 1, 1, T - 1000)
+    for entry in agenda.due(T - 900):
+        agenda.postpone(entry, T + 500)
+    agenda.set_back(T - 9000, 9000)
+    assert agenda.next_ms() == T - 1000
+
+
 def test_a_newer_version_moves_an_entry_and_an_older_one_does_not(agenda: Agenda) -> None:
     assert agenda.set("a", 1, 5, T + 50)
     assert agenda.set("a", 1, 6, T + 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import types
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -18,6 +19,7 @@ from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.clock.v1 import clock_pb2
 from omnipoly.wire.gen.game.v1 import table_pb2 as game_table_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2
+from omnipolyd.clock import waking
 from omnipolyd.clock.agenda import Entry
 from omnipolyd.clock.config import ClockSettings
 from omnipolyd.clock.service import ClockService
@@ -176,6 +178,25 @@ async def test_a_table_that_is_not_there_is_dropped(clock: Clock) -> None:
     clock.service.agenda.set("no-such-table", 1, 1, round(time.time() * 1000))
     clock.service.waker.changed()
     await eventually(lambda: clock.service.agenda.entry("no-such-table") is None)
+
+
+async def test_set_back_what_is_overdue_is_played_as_soon_as_ever(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pace does not wait until it is as late again as it was."""
+
+    def overdue(name: str) -> None:
+        clock.service.agenda.set(name, 1, 1, round(time.time() * 1000) - 60_000)
+        clock.service.waker.changed()
+
+    wall = types.SimpleNamespace(ahead_ns=3_600_000_000_000)
+    wall.time_ns = lambda: time.time_ns() + wall.ahead_ns
+    monkeypatch.setattr(waking, "time", wall)
+    overdue("before")
+    await eventually(lambda: clock.service.agenda.entry("before") is None)
+    wall.ahead_ns = 0
+    overdue("after")
+    await eventually(lambda: clock.service.agenda.entry("after") is None)
 
 
 async def test_a_table_service_that_is_away_is_waited_for(make_database: MakeDatabase, nats_url: str) -> None:
