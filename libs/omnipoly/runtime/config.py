@@ -74,6 +74,9 @@ class ServiceSettings(BaseSettings):
     handshake_s: float = Field(10, gt=0, le=600, description="how long who connects may take to say something, seconds")
     max_connection_age_s: float = Field(0, ge=0, description="age at which a connection is renewed, seconds; 0: never")
     max_connection_age_grace_s: float = Field(60, gt=0, description="what its streams get then, seconds")
+    max_connection_idle_s: float = Field(
+        0, ge=0, description="how long a connection may be without a call before it is closed, seconds; 0: for ever"
+    )
     keepalive_s: float = Field(30, ge=1, description="silence after which a connection is probed, seconds")
 
     database_pool_size: int = Field(10, ge=1, le=1000, description="most connections to the database")

@@ -58,6 +58,8 @@ def server_options(settings: ServiceSettings, max_receive_bytes: int, *, public:
     ]
     if public:
         options.append(("grpc.http2.bdp_probe", 0))
+    if settings.max_connection_idle_s:  # the client is told before, and connects again for its next call
+        options.append(("grpc.max_connection_idle_ms", round(settings.max_connection_idle_s * 1000)))
     if settings.max_connection_age_s:
         options += [
             ("grpc.max_connection_age_ms", round(settings.max_connection_age_s * 1000)),
@@ -226,9 +228,7 @@ class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # untyped
     async def List(self, request: health_pb2.HealthListRequest, context: Any) -> Any:  # noqa: N802
         """How everything is now, by name."""
         return health_pb2.HealthListResponse(
-            statuses={
-                name: health_pb2.HealthCheckResponse(status=status) for name, status in self._statuses.items()
-            }
+            statuses={name: health_pb2.HealthCheckResponse(status=status) for name, status in self._statuses.items()}
         )
 
     async def Watch(self, request: health_pb2.HealthCheckRequest, context: Any) -> None:  # noqa: N802

@@ -76,6 +76,9 @@ class GatewaySettings(ServiceSettings):
     max_concurrent_streams: int = Field(
         200, ge=1, le=100_000, description="RPCs a connection may have open; more wait in the client"
     )
+    max_connection_idle_s: float = Field(
+        300, ge=0, description="how long a connection may be without a call before it is closed, seconds; 0: for ever"
+    )
     followed_tables: int = Field(64, ge=1, le=100_000, description="tables one stream of a person follows")
     viewers_per_table: int = Field(2000, ge=1, le=1_000_000, description="viewers of one table")
     open_tables: int = Field(5, ge=1, le=1_000_000, description="tables a person may have open at once")
