@@ -18,6 +18,8 @@ from .faults import AWAY_S, BOTH_AWAY_S, ONE_AWAY_S, SHORT_S, Faults
 from .stack import KEY, People, fresh, platform
 
 BOTS_THINK_S = "0.5"
+SNAPSHOT_EVERY = "10"
+"""Commits between two snapshots of a table: each game here has some, from which it is loaded, and which are checked."""
 
 
 async def chaos(folder: Path, *, seconds: float, tables: int, seed: int, faulty: bool = True) -> bool:
@@ -29,7 +31,8 @@ async def chaos(folder: Path, *, seconds: float, tables: int, seed: int, faulty:
         sys.stdout.write(f"{time.monotonic() - begun:6.1f} s  {line}\n")
         sys.stdout.flush()
 
-    async with platform(folder, OMNIPOLY_BOTS_THINKING_S=BOTS_THINK_S) as up:
+    variables = {"OMNIPOLY_BOTS_THINKING_S": BOTS_THINK_S, "OMNIPOLY_SNAPSHOT_EVERY": SNAPSHOT_EVERY}
+    async with platform(folder, **variables) as up:
         tell(f"{len(up.services)} processes, seed {seed}, everything in {folder}")
         people = await People.start(
             gateways=up.gateways, folder=str(folder / "journals"), tables=tables, seed=seed, key=KEY

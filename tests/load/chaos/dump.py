@@ -15,6 +15,7 @@ TABLES = {
     "commits": """
         SELECT table_id, version, epoch, actor, command_id, at, stored_at, body FROM commits ORDER BY table_id, version
     """,
+    "editions": "SELECT digest, edition, body FROM editions ORDER BY digest",
     "snapshots": "SELECT table_id, version, epoch, body FROM snapshots ORDER BY table_id, version",
     "outages": "SELECT from_at, to_at FROM outages ORDER BY from_at",
     "quarantined": "SELECT table_id, reason FROM quarantined",

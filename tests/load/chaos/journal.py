@@ -5,7 +5,7 @@ The lines are JSON: `t` the time, milliseconds since 1970, `k` the kind, the res
     person   who, name                       whose journal this is
     try      id table act on way n wait_ms   a command is sent (again); way: stream or call, n: which try
     accepted id table version way            it was answered, with the commits of the answer where there were any
-    refused  id table code status way
+    refused  id table n code status way      n: the try that was refused, on a stream that one or a later one
     lost     id table n how                  no answer to that try will come any more
     opened   id table n wait_ms              a table is asked for; `accepted` and the others follow likewise
     stream   s on                            a stream is opened

@@ -63,6 +63,8 @@ class Person:
         self._answers: dict[str, asyncio.Queue[Accepted | Said]] = {}
         self._on: dict[str, int] = {}
         """Commands that wait for an answer on a stream, and on which."""
+        self._first: dict[tuple[str, int], int] = {}
+        """By command and stream: its first try on that stream."""
         self._prompt: legal_pb2.Prompt | None = None
         self._prompted = asyncio.Event()
 
@@ -116,7 +118,7 @@ class Person:
                     self._any(), "LobbyService/CreateTable", request, lobby_pb2.CreateTableResponse, WAIT_MS / 1000
                 )
             except Said as no:
-                self._journal.write("refused", id=name, table="", code=no.code, status=no.status, way="call")
+                self._journal.write("refused", id=name, table="", n=number, code=no.code, status=no.status, way="call")
                 if not no.again:
                     return ""
                 await asyncio.sleep(self._random.uniform(0.2, 1.5))
@@ -224,6 +226,7 @@ class Person:
             return
         tab = self._tabs[0]
         self._on[name] = tab.stream
+        self._first.setdefault((name, tab.stream), number)
         if not await tab.send(play_pb2.PlayRequest(act=act)):
             self._journal.write("lost", id=name, table=act.table, n=number, how="no stream")
             self._tell(name, Said(14, "no stream"))
@@ -248,9 +251,9 @@ class Person:
                 WAIT_MS / 1000,
             )
         except Said as no:
-            self._answered(act.command_id, act.table, no, "call")
+            self._answered(act.command_id, act.table, no, "call", number)
         else:
-            self._answered(act.command_id, act.table, Accepted(answer.version), "call")
+            self._answered(act.command_id, act.table, Accepted(answer.version), "call", number)
 
     def _heard(self, response: Any, stream: int) -> None:
         if response is None:
@@ -271,10 +274,18 @@ class Person:
             self._prompted.set()
         elif kind == "accepted":
             accepted = response.accepted
-            self._answered(accepted.command_id, accepted.table, Accepted(accepted.version), "stream")
+            name = accepted.command_id
+            self._answered(name, accepted.table, Accepted(accepted.version), "stream", self._surely(name, stream))
         elif kind == "refused" and response.refused.command_id:
             refused = response.refused
-            self._answered(refused.command_id, refused.table, said(refused.status), "stream")
+            name = refused.command_id
+            self._answered(name, refused.table, said(refused.status), "stream", self._surely(name, stream))
+
+    def _surely(self, name: str, stream: int) -> int:
+        """The try that an answer on a stream is to, or to a later one: it does not say which, but a stream answers only
+        what was sent on it. 0: to none.
+        """
+        return self._first.get((name, stream), 0)
 
     def _happened(self, commit: commit_pb2.Commit) -> None:
         self.version = max(self.version, commit.version)
@@ -290,11 +301,12 @@ class Person:
             elif kind == "vote_closed":
                 self.vote = ""
 
-    def _answered(self, name: str, table: str, answer: Accepted | Said, way: str) -> None:
+    def _answered(self, name: str, table: str, answer: Accepted | Said, way: str, number: int) -> None:
         if isinstance(answer, Accepted):
             self._journal.write("accepted", id=name, table=table, version=int(answer), way=way)
         else:
-            self._journal.write("refused", id=name, table=table, code=answer.code, status=answer.status, way=way)
+            code, status = answer.code, answer.status
+            self._journal.write("refused", id=name, table=table, n=number, code=code, status=status, way=way)
         self._tell(name, answer)
 
     def _tell(self, name: str, answer: Accepted | Said) -> None:

@@ -68,9 +68,7 @@ class Planted:
 
     def change(self, row: Row, change: Callable[[commit_pb2.Commit], None]) -> None:
         """Changes what is in a commit."""
-        commit = message(row)
-        change(commit)
-        row["body"] = base64.b64encode(commit.SerializeToString()).decode()
+        row.update(changed(row, change))
 
     def drop(self, row: Row) -> None:
         """Takes a commit out of the log, and leaves the gap."""
@@ -140,6 +138,13 @@ class Planted:
 def message(row: Row) -> commit_pb2.Commit:
     """What is in a commit."""
     return commit_pb2.Commit.FromString(base64.b64decode(row["body"]))
+
+
+def changed(row: Row, change: Callable[[commit_pb2.Commit], None]) -> Row:
+    """A row like it, with another commit in it."""
+    commit = message(row)
+    change(commit)
+    return {**row, "body": base64.b64encode(commit.SerializeToString()).decode()}
 
 
 def _read(path: Path) -> list[Row]:

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from . import wrong_games, wrongs
 from .checker.report import check
 from .conftest import Ran
 from .planting import Planted
-from .wrongs import PLANTED
 
 pytestmark = pytest.mark.timeout(500)
 
 CHECKER = Path(__file__).with_name("checker")
+PLANTED = {**wrongs.PLANTED, **wrong_games.PLANTED}
 OURS = ("omnipoly", "omnipolyd", "tests")
 
 

@@ -1,8 +1,11 @@
-"""What is made wrong of a run on purpose, and under which word the checker has to tell of it."""
+"""What is made wrong of a run on purpose, and under which word the checker has to tell of it; of money and lots:
+`wrong_games`.
+"""
 
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +85,36 @@ def refused_and_done(run: Planted) -> None:
             return
 
 
+def refused_after_it_was_done(run: Planted) -> None:
+    """Nobody heard that it was done; it was tried again, and refused as if it were new."""
+    row, lines, line = _accepted_at_once(run)
+    lines[lines.index(line)] = {**line, "k": "lost", "n": 1, "how": "the stream has ended"}
+    _refuse_again(row, lines, line)
+
+
+def refused_after_it_was_accepted(run: Planted) -> None:
+    """The same, where the first answer came through."""
+    _refuse_again(*_accepted_at_once(run))
+
+
+def _accepted_at_once(run: Planted) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
+    """A commit whose command was sent once and accepted, that answer, and the journal it stands in."""
+    said = Counter((line["table"], line["id"]) for _, line in run.lines("try", "lost", "accepted", "refused"))
+    rows = {(row["table_id"], row["command_id"]): row for row in run.commits()}
+    for lines, line in run.lines("accepted"):
+        key = line["table"], line["id"]
+        if said[key] == 2 and key in rows:
+            return rows[key], lines, line
+    raise LookupError("nobody was told at once that a command is done")
+
+
+def _refuse_again(row: dict[str, Any], lines: list[dict[str, Any]], line: dict[str, Any]) -> None:
+    at = max(row["stored_at"], line["t"]) + 2_000
+    told = {"id": line["id"], "table": line["table"], "way": "call", "n": 2}
+    lines.append({**told, "t": at, "k": "try", "act": "roll", "wait_ms": 10_000})
+    lines.append({**told, "t": at + 5, "k": "refused", "code": "wrong_phase", "status": 9})
+
+
 def answered_before_it_was_stored(run: Planted) -> None:
     run.acknowledged()["stored_at"] += 60_000
 
@@ -141,48 +174,6 @@ def two_histories(run: Planted) -> None:
     """Somebody was shown an older epoch after a newer one."""
     line = next(line for lines, line in run.lines("commit") if _shows_more(lines, line))
     line["epoch"] += 1
-
-
-def start_money_twice(run: Planted) -> None:
-    def twice(commit: Any) -> None:
-        commit.events.append(commit.events[at])
-
-    row, at = run.find("paid", lambda row, event: event.reason == types_pb2.REASON_START_CASH)
-    run.change(row, twice)
-
-
-def money_from_nowhere(run: Planted) -> None:
-    """Somebody has paid more than they had."""
-    row, at = run.find("paid", lambda row, event: event.payer >= 0)
-    run.change(row, lambda commit: setattr(commit.events[at].paid, "amount", 1_000_000))
-
-
-def one_lot_for_two(run: Planted) -> None:
-    """A lot that belongs to somebody is sold by the bank."""
-    row, at = run.find("lot_moved", lambda row, event: event.owner >= 0)
-    sold = message(row).events[at]
-    later = run.commits(row["table_id"])[row["version"]]
-
-    def sell(commit: Any) -> None:
-        event = commit.events.add()
-        event.CopyFrom(sold)
-        event.lot_moved.owner = 1 - min(sold.lot_moved.owner, 1)
-        event.lot_moved.how = events_pb2.LotMoved.HOW_BOUGHT
-
-    run.change(later, sell)
-
-
-def sold_twice(run: Planted) -> None:
-    """One auction, two hammers."""
-    row, at = run.find("auction_closed", lambda row, event: event.winner >= 0)
-    closed = message(row).events[at]
-    later = run.commits(row["table_id"])[row["version"]]
-    run.change(later, lambda commit: commit.events.add().CopyFrom(closed))
-
-
-def sold_and_not_paid(run: Planted) -> None:
-    row, at = run.find("auction_closed", lambda row, event: event.winner >= 0)
-    run.change(row, lambda commit: commit.events.__delitem__(at + 1))
 
 
 def other_dice(run: Planted) -> None:
@@ -365,6 +356,8 @@ PLANTED: dict[Callable[[Planted], None], str] = {
     of_another_row: "columns",
     never_answered_so: "missing",
     refused_and_done: "answers",
+    refused_after_it_was_done: "refused",
+    refused_after_it_was_accepted: "refused",
     answered_before_it_was_stored: "order",
     started_after_its_time: "late",
     an_old_picture: "order",
@@ -374,11 +367,6 @@ PLANTED: dict[Callable[[Planted], None], str] = {
     shown_twice: "doubled",
     never_shown: "gap",
     two_histories: "history",
-    start_money_twice: "money",
-    money_from_nowhere: "money",
-    one_lot_for_two: "lot",
-    sold_twice: "auction",
-    sold_and_not_paid: "auction",
     other_dice: "chance",
     timed_out_too_soon: "timed out",
     taken_for_gone: "gone",

@@ -1,5 +1,5 @@
-"""What clients were answered, against the log: nothing acknowledged is missing, nothing refused has happened, and what
-was asked for after an answer comes behind it, whoever asked.
+"""What clients were answered, against the log: nothing acknowledged is missing, nothing refused has happened, what is
+tried again once it is done is not refused, and what was asked for after an answer comes behind it, whoever asked.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ UNKNOWN = frozenset((1, 2, 4, 14))
 BUSY, INTERNAL = 8, 13
 LATE_MS = 3000
 """A command may be started so long after its time is up: clocks, and a process that is slow to look at its own."""
+SEEN_MS = 1000
+"""So long after its row was made a commit may not be there for others yet: it is made before it is committed."""
 
 
 class _Command:
@@ -26,10 +28,12 @@ class _Command:
         self.opens = False
         self.tries: list[tuple[int, int]] = []
         """(when, until when)."""
+        self.sent: dict[int, int] = {}
+        """When, by the number of the try."""
         self.versions: list[tuple[int, int]] = []
         """(when, version) of acceptances."""
-        self.no: list[str] = []
-        """Codes of refusals that say that nothing was done."""
+        self.no: list[tuple[int, str]] = []
+        """(try, code) of refusals that say that nothing was done: of that try or a later one; 0: of any."""
         self.heard = 0
         """Tries to which something was said."""
 
@@ -65,6 +69,7 @@ def _read(who: str, lines: list[dict[str, Any]], found: Findings) -> list[_Comma
         if kind in {"try", "opened"}:
             command.opens = kind == "opened"
             command.tries.append((line["t"], line["t"] + line["wait_ms"]))
+            command.sent[line["n"]] = line["t"]
         elif kind == "accepted":
             command.heard += 1
             command.versions.append((line["t"], line["version"]))
@@ -74,7 +79,7 @@ def _read(who: str, lines: list[dict[str, Any]], found: Findings) -> list[_Comma
             if line["status"] in UNKNOWN:
                 found.count("answers that nobody knows the outcome of")
             elif line["status"] != BUSY:
-                command.no.append(line["code"])
+                command.no.append((line.get("n", 0), line["code"]))
                 command.heard += 1
             else:
                 command.heard += 1
@@ -96,11 +101,25 @@ def _one(command: _Command, row: Commit | None, found: Findings) -> None:
     elif command.no:
         found.count("commands refused")
         if row is not None and command.heard >= len(command.tries):
-            found.fault("answers", f"{command} was refused ({command.no[-1]}) and is in the log at {row.version}")
+            found.fault("answers", f"{command} was refused ({command.no[-1][1]}) and is in the log at {row.version}")
     else:
         found.count("commands given up")
     if row is not None:
         _when(command, row, found)
+        _again(command, row, found)
+
+
+def _again(command: _Command, row: Commit, found: Findings) -> None:
+    """What is tried again once it is stored gets the answer that it had, whatever else has happened since."""
+    again = sum(sent > row.stored_ms + SEEN_MS for sent in command.sent.values())
+    found.count("tries of what was stored already", again)
+    for number, code in command.no:
+        sent = command.sent.get(number, 0)
+        if sent > row.stored_ms + SEEN_MS:
+            late_s = (sent - row.stored_ms) / 1000
+            found.fault(
+                "refused", f"{command} is in the log at {row.version}; {late_s:.1f} s later try {number} got a {code}"
+            )
 
 
 def _when(command: _Command, row: Commit, found: Findings) -> None:

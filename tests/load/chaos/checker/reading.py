@@ -72,6 +72,8 @@ class Run:
         for line in _lines(folder / "dump.jsonl"):
             if line["row"] == "commits":
                 self.log[line["table_id"]].append(Commit(line))
+            elif line["row"] == "snapshots":
+                self.rows["snapshots"].append({**line, "body": base64.b64decode(line["body"])})
             else:
                 self.rows[line["row"]].append(line)
         self.heads = {row["table_id"]: row for row in self.rows["heads"]}

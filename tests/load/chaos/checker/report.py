@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from . import answers, chance, ends, ledger, log, shown
 from .clocks import Clocks
+from .editions import Editions
+from .kept import Kept
 from .model import Model
 from .presence import Watch
 from .reading import Findings, Run
@@ -26,9 +28,10 @@ def check(folder: Path) -> Report:
     run, found = Run(folder), Findings()
     log.check(run, found)
     models: dict[str, Model] = {}
-    watch = Watch(run, found)
+    watch, kept = Watch(run, found), Kept(run.rows["snapshots"], run.log, found)
+    editions = Editions(run.rows["editions"])
     for table in run.heads:
-        model = models[table] = Model(table, found)
+        model = models[table] = Model(table, found, editions)
         clocks = Clocks(run, found)
         rows = run.log.get(table, [])
         for row in rows:
@@ -36,6 +39,7 @@ def check(folder: Path) -> Report:
                 model.play(row)
                 clocks.play(row)
                 watch.look(row, model)
+                kept.look(row, model)
             except (LookupError, ValueError) as error:  # an event that does not fit what was before it
                 found.fault("order", f"{row} does not fit: {error!r}")
                 break
