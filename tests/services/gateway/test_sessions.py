@@ -212,3 +212,12 @@ def test_where_keys_come_from(tmp_path) -> None:
 def test_wrong_keys_are_one_line(settings: dict[str, str], line: str) -> None:
     with pytest.raises(ConfigError, match=line):
         Keys.of(GatewaySettings(**settings))
+
+
+async def test_the_same_call_again_signs_in_another_guest(running: Stack) -> None:
+    """Whoever knows the name of somebody's call is not them for it."""
+    async with running.anonymous() as client:
+        request = sessions_pb2.SignInGuestRequest(request_id=unique_id("g"), name="Zoe")
+        one, other = [(await client.call("Sessions/SignInGuest", request)).session for _ in range(2)]
+    assert one.person != other.person
+    assert one.refresh_token != other.refresh_token

@@ -90,7 +90,9 @@ class SignInGuestRequest(_message.Message):
     name: _builtins.str
     """The name to be shown, 1 to 40 characters."""
     request_id: _builtins.str
-    """Names this call, 1 to 64 characters."""
+    """Names this call, 1 to 64 characters, for whoever calls: the same again signs in another guest, or whoever knew the id
+    could become the first.
+    """
     def __init__(
         self,
         *,
@@ -143,7 +145,7 @@ class StartOidcSignInRequest(_message.Message):
     redirect_uri: _builtins.str
     """Where the issuer sends the browser afterwards; one that the server allows; at most 512 characters."""
     request_id: _builtins.str
-    """Names this call, 1 to 64 characters."""
+    """Names this call, 1 to 64 characters, for whoever calls: the same again begins another sign-in."""
     def __init__(
         self,
         *,

@@ -74,7 +74,7 @@ class SessionsServiceServicer:
     """
 
     def SignInGuest(self, request, context):
-        """Signs in without an account.
+        """Signs in without an account, as a new guest each time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -36,7 +36,7 @@ class SessionsServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SessionsServiceAsyncStub: ...
     SignInGuest: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.SignInGuestRequest, _sessions_pb2.SignInGuestResponse]
-    """Signs in without an account."""
+    """Signs in without an account, as a new guest each time."""
     StartOidcSignIn: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.StartOidcSignInRequest, _sessions_pb2.StartOidcSignInResponse]
     """Begins a sign-in with an OpenID Connect issuer: the client opens the address in a browser."""
     FinishOidcSignIn: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.FinishOidcSignInRequest, _sessions_pb2.FinishOidcSignInResponse]
@@ -58,7 +58,7 @@ class SessionsServiceAsyncStub(SessionsServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     SignInGuest: _aio.UnaryUnaryMultiCallable[_sessions_pb2.SignInGuestRequest, _sessions_pb2.SignInGuestResponse]  # type: ignore[assignment]
-    """Signs in without an account."""
+    """Signs in without an account, as a new guest each time."""
     StartOidcSignIn: _aio.UnaryUnaryMultiCallable[_sessions_pb2.StartOidcSignInRequest, _sessions_pb2.StartOidcSignInResponse]  # type: ignore[assignment]
     """Begins a sign-in with an OpenID Connect issuer: the client opens the address in a browser."""
     FinishOidcSignIn: _aio.UnaryUnaryMultiCallable[_sessions_pb2.FinishOidcSignInRequest, _sessions_pb2.FinishOidcSignInResponse]  # type: ignore[assignment]
@@ -83,7 +83,7 @@ class SessionsServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _sessions_pb2.SignInGuestRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.SignInGuestResponse, _abc.Awaitable[_sessions_pb2.SignInGuestResponse]]:
-        """Signs in without an account."""
+        """Signs in without an account, as a new guest each time."""
 
     @_abc_1.abstractmethod
     def StartOidcSignIn(
