@@ -14,7 +14,7 @@ from omnipoly.wire.gen.gateway.v1 import lobby_pb2, sessions_pb2
 from omnipolyd.gateway import tokens
 from omnipolyd.gateway.config import GatewaySettings
 from omnipolyd.gateway.tokens import Claims, Keys
-from tests.services.gateway.calling import SECRET, Client, Stack
+from tests.services.gateway.calling import SECRET, Client, Stack, unique_id
 
 OTHER = "another secret of which nobody here knows"
 
