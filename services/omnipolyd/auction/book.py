@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from typing import Protocol
 
 from omnipoly.rules import auctions
 from omnipoly.rules.events import AuctionClosed, AuctionOpened, BidderPassed, BidMade, Event, GameEnded, PositionSet
@@ -30,6 +30,16 @@ class Seen:
         self.passed = passed
 
 
+class Listener(Protocol):
+    """One who follows auctions of a table."""
+
+    def put(self, picture: auction_pb2.AuctionPicture) -> None:
+        """The running auction's picture after each change, and the last one of each that ends."""
+
+    def only(self, running: int) -> None:
+        """No other auction runs than that, 0: none; of those that ended meanwhile there are no pictures."""
+
+
 class AuctionBook(Followed):
     """A followed table with its auctions."""
 
@@ -39,8 +49,7 @@ class AuctionBook(Followed):
         """By auction, those of which every accepted command is known, or can be told by seat and amount."""
         self.ended: OrderedDict[int, auction_pb2.AuctionPicture] = OrderedDict()
         """The last pictures of auctions whose end was seen."""
-        self.followers: set[Callable[[auction_pb2.AuctionPicture], None]] = set()
-        """Called with the running auction's picture after each change, and with the last one of each that ends."""
+        self.followers: set[Listener] = set()
         self._shown: bytes = b""
 
     def pinned(self) -> bool:
@@ -86,6 +95,8 @@ class AuctionBook(Followed):
             self.seen[running] = Seen(bids, self.state.passed)
         for number in [number for number in self.ended if number >= (running or self.state.auctions + 1)]:
             del self.ended[number]  # written anew since
+        for follower in list(self.followers):
+            follower.only(running)
         self._show()
 
     def play(self, commit: Commit, event: Event) -> None:
@@ -140,4 +151,4 @@ class AuctionBook(Followed):
 
     def _tell(self, picture: auction_pb2.AuctionPicture) -> None:
         for follower in list(self.followers):
-            follower(picture)
+            follower.put(picture)

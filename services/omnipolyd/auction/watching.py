@@ -49,7 +49,7 @@ class Watching:
         if auction and auction not in book.ended and auction != book.running:
             book = await self._books.current(table)
         queue = _Queue(auction)
-        book.followers.add(queue.put)  # from here on nothing is missed
+        book.followers.add(queue)  # from here on nothing is missed
         self._queues.add(queue)
         FOLLOWERS.inc()
         try:
@@ -68,7 +68,7 @@ class Watching:
         finally:
             FOLLOWERS.dec()
             self._queues.discard(queue)
-            book.followers.discard(queue.put)
+            book.followers.discard(queue)
 
 
 class _Queue:
@@ -79,6 +79,7 @@ class _Queue:
         self._pictures: deque[auction_pb2.AuctionPicture] = deque()
         self._wake = asyncio.Event()
         self._ended = False
+        self._over = False
 
     def put(self, picture: auction_pb2.AuctionPicture) -> None:
         if self._auction and picture.auction != self._auction:
@@ -89,12 +90,19 @@ class _Queue:
         self._pictures.append(picture)
         self._wake.set()
 
+    def only(self, running: int) -> None:
+        if self._auction not in {0, running}:
+            self._over = True
+            self._wake.set()
+
     def end(self) -> None:
         self._ended = True
         self._wake.set()
 
     async def get(self) -> auction_pb2.AuctionPicture:
         while not self._pictures:
+            if self._over:
+                raise failure(Code.AUCTION_CLOSED)
             if self._ended:
                 raise failures.unavailable("This replica is stopping; follow again.", retry_after_s=0.1)
             self._wake.clear()

@@ -257,6 +257,29 @@ async def test_messages_that_are_lost_are_read_from_the_table(auctions: Auctions
         assert [(await anext(pictures)).least for _ in range(3)] == [20, 30, 40]
 
 
+async def test_an_auction_that_ended_unseen_while_it_was_followed(auctions: Auctions, tables: Tables) -> None:
+    """The table is taken from a picture anew, which says nothing of it: who follows it is told that it is over."""
+    table = await tables.start()
+    await tables.auction(table)
+    async with following(auctions.app, table, 1) as pictures, following(auctions.app, table) as every:
+        for followed in (pictures, every):
+            await anext(followed)
+        book = await auctions.service.books.get(table)
+        book.stale = True  # as after an epoch, far behind, or a commit that could not be read
+        await tables.act(table, BOB, act.Bid(1, 20))
+        auctions.service.books.look()
+        for followed in (pictures, every):
+            assert (await anext(followed)).least == 30
+        book.stale = True
+        await tables.act(table, CID, act.Leave())
+        await tables.act(table, BOB, act.Leave())
+        auctions.service.books.look()
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await anext(pictures)
+        assert b"AUCTION_CLOSED" in dict(caught.value.trailing_metadata() or ())["grpc-status-details-bin"]
+        assert len(book.followers) == 1
+
+
 async def test_older_and_doubled_messages_change_nothing(auctions: Auctions, tables: Tables) -> None:
     table = await tables.start()
     await tables.auction(table)
