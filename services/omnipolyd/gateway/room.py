@@ -330,8 +330,8 @@ class Room:
             return True
         page = await self._upstream.tables.commits(self.table, version)
         missed = page.version - version
-        if page.epoch != epoch or missed != len(page.commits):
-            return False
+        if page.epoch != epoch or page.epoch < self.epoch or missed != len(page.commits):
+            return False  # the epoch may have risen meanwhile
         if not self.known:
             self._learn(page.version, page.epoch, page.commits)
         elif self.epoch == epoch and self.version < version:
@@ -346,7 +346,7 @@ class Room:
             if self.version > before:
                 self.decisions.ask_all()
             self._lengthen(version, page.commits)
-        return self._covers(version)
+        return self.epoch == epoch and self._covers(version)
 
     def _lengthen(self, after: int, commits: Iterable[bytes]) -> None:
         """Puts commits in front of the buffer that begin at ``after`` + 1, as far as they reach it and it has space."""

@@ -1,0 +1,130 @@
+"""The log has another history, and something of the old one is under way: nothing of it is shown behind the new one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import asyncpg
+import pytest
+
+from omnipoly.rules import actions as act
+from omnipoly.wire.gen.gateway.v1 import stream_pb2
+from tests.services.conftest import MakeDatabase
+from tests.services.gateway.calling import Client, Stack, stack
+from tests.services.gateway.test_lost_messages import raise_epoch
+from tests.services.waiting import eventually
+
+
+class Held:
+    """Answers of one method, held back before they get to the room that asked."""
+
+    def __init__(self, ask: Callable[..., Awaitable[Any]]) -> None:
+        self._ask = ask
+        self.arrived = asyncio.Event()
+        self.release = asyncio.Event()
+
+    async def __call__(self, *given: Any, **more: Any) -> Any:
+        answer = await self._ask(*given, **more)
+        if not self.release.is_set():
+            self.arrived.set()
+            await self.release.wait()
+        return answer
+
+
+@pytest.fixture
+def hold(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], Held]:
+    """Has the answers of a method held back from now on."""
+
+    def hold(owner: Any, method: str) -> Held:
+        held = Held(getattr(owner, method))
+        monkeypatch.setattr(owner, method, held)
+        return held
+
+    return hold
+
+
+@pytest.fixture
+async def running(make_database: MakeDatabase, nats_url: str) -> AsyncIterator[Failing]:
+    """A stack whose log can go back."""
+    url = await make_database("omnipolyd.table.migrations")
+    async with stack(url, nats_url, heads_every_s=0.1, progress_after_s=600) as running:
+        yield Failing(running.table, running.gateway, running.service, url)
+
+
+class Failing(Stack):
+    """A stack before a database that fails over to a standby which lacks something."""
+
+    def __init__(self, table: Any, gateway: Any, service: Any, url: str) -> None:
+        super().__init__(table, gateway, service)
+        self.url = url
+
+    async def fail_over(self, table: str, version: int, door: int | None = None) -> None:
+        """To a standby that knows of the table's commits up to a version alone, and of its door up to a revision."""
+        connection = await asyncpg.connect(self.url)
+        try:
+            await connection.execute("DELETE FROM commits WHERE table_id = $1 AND version > $2", table, version)
+            await connection.execute("UPDATE heads SET version = $2 WHERE table_id = $1", table, version)
+            if door is not None:
+                await connection.execute("UPDATE doors SET revision = $2 WHERE table_id = $1", table, door)
+        finally:
+            await connection.close()
+        await raise_epoch(self.url)
+
+
+async def grown(client: Client, version: int) -> str:
+    """A table before its start, at that version."""
+    table = await client.create()
+    for n in range(version - 1):
+        await client.act(table, act.SetOptions(round_limit=n + 1))
+    return table
+
+
+async def test_a_page_of_the_old_history_is_nothing_to_go_on_from(
+    running: Failing, hold: Callable[[Any, str], Held]
+) -> None:
+    """Somebody comes back with what they had; before the log has said what they missed, it has another history."""
+    async with running.client("guest:ann") as ann, running.client("oidc:vic", guest=False) as viewer:
+        table = await grown(ann, 10)
+        stream = viewer.watch(table)
+        old = (await stream.next("progress")).resume
+        room = running.hub.rooms.find(table)
+        page = hold(running.hub.upstream.tables, "commits")
+        back = ann.play()
+        await back.follow(table, stream_pb2.Resume(epoch=old.epoch, version=9))
+        await page.arrived.wait()
+        await running.fail_over(table, 8)
+        await eventually(lambda: room.epoch > old.epoch and room.known)
+        for n in range(3):
+            await ann.act(table, act.SetOptions(round_limit=100 + n))
+        assert room._covers(9)
+        page.release.set()
+        assert (await back.next()).view.version >= 8
+        assert [commit.version for commit in await stream.up_to(11)][-3:] == [9, 10, 11]
+
+
+async def test_a_page_of_the_old_history_does_not_lead_back_to_it(
+    running: Failing, hold: Callable[[Any, str], Held]
+) -> None:
+    async with running.client("guest:ann") as ann, running.client("oidc:vic", guest=False) as viewer:
+        table = await grown(ann, 10)
+        stream = viewer.watch(table)
+        old = (await stream.next("progress")).resume
+        room = running.hub.rooms.find(table)
+        page, picture = hold(running.hub.upstream.tables, "commits"), hold(running.hub.upstream, "read")
+        back = ann.play()
+        await back.follow(table, stream_pb2.Resume(epoch=old.epoch, version=9))
+        await page.arrived.wait()
+        await running.fail_over(table, 9)
+        await picture.arrived.wait()
+        assert room.epoch > old.epoch
+        assert not room.known
+        page.release.set()
+        for _ in range(10):
+            await asyncio.sleep(0)  # it is taken in
+        assert room.epoch > old.epoch
+        picture.release.set()
+        shown = await back.next()
+        assert (shown.resume.epoch, shown.view.version) == (room.epoch, 9)
+        assert (await stream.next("snapshot")).resume.epoch == room.epoch
