@@ -30,7 +30,7 @@ STATUS: dict[int, Any] = {
 HOPELESS = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT)
 
 REPORTS = Counter(
-    "omnipoly_presence_reports_total", "Reports to tables by outcome: changed, same, failed.", ("outcome",)
+    "omnipoly_presence_reports_total", "Reports to tables by outcome: changed, same, overtaken, failed.", ("outcome",)
 )
 TELLING = Gauge("omnipoly_presence_reports_under_way", "Reports to tables under way.")
 
@@ -111,6 +111,12 @@ class Reporting:
             self._telling.failed(told, batch, self._clock.now_ms())
             raise
         else:
+            if answer.revision > request.revision:
+                # Others have used revisions that this replica had not heard of: whether they said the same nobody knows.
+                REPORTS.labels("overtaken").inc()
+                self._revisions.heard(answer.revision)
+                self._telling.failed(told, batch, self._clock.now_ms())
+                return
             REPORTS.labels("changed" if answer.commits else "same").inc()
             again_ms = answer.again_in.ToMilliseconds() if answer.HasField("again_in") else 0
             self._telling.took(told, batch, self._clock.now_ms() + again_ms if again_ms else 0)

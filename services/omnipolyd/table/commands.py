@@ -44,13 +44,14 @@ GRACE_MS = 10_000
 class Answer:
     """What a command led to."""
 
-    __slots__ = ("commits", "duplicate", "epoch", "prompts", "version")
+    __slots__ = ("commits", "duplicate", "epoch", "presence_revision", "prompts", "version")
 
     def __init__(self, version: int, commits: list[bytes], *, duplicate: bool = False) -> None:
         self.version = version
         self.commits = commits
         self.duplicate = duplicate
         self.epoch = 0
+        self.presence_revision = 0
         self.prompts: list[tuple[str, bytes]] = []
         """(person, serialized Prompt) of the decisions of persons that it opened or changed."""
 
@@ -251,7 +252,9 @@ class Report(Command):
         return None
 
     def reply(self, answer: Answer, state: State) -> bytes:
-        message = table_pb2.ReportResponse(version=answer.version, commits=answer.commits)
+        message = table_pb2.ReportResponse(
+            version=answer.version, commits=answer.commits, revision=answer.presence_revision
+        )
         if self._again_ms:
             message.again_in.FromMilliseconds(self._again_ms)
         return _with_prompts(message, answer)

@@ -106,7 +106,7 @@ class Player:
     # --- the end of a command -----------------------------------------------------------------------------------------
 
     def _answer(self, table: Table, command: Command, answer: Answer, state: State) -> None:
-        answer.epoch = table.epoch
+        answer.epoch, answer.presence_revision = table.epoch, table.presence_revision
         try:
             reply = command.reply(answer, state)
         except Failure as error:

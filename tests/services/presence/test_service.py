@@ -14,6 +14,7 @@ from omnipoly.runtime.embedded import EmbeddedNats
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.game.v1 import types_pb2
 from omnipoly.wire.gen.presence.v1 import presence_pb2
+from omnipoly.wire.gen.table.v1 import table_pb2
 from omnipolyd.presence.picture import shard_of
 from omnipolyd.presence.store import LeaseValue, PeopleValue
 from omnipolyd.presence.telling import GRACE_MS
@@ -254,6 +255,31 @@ async def test_who_is_there_page_by_page(service: Presence, gateway: Gateway) ->
     ):
         with pytest.raises(Failure, match="bad_request"):
             await service.ask("Who", wrong)
+
+
+# --- Tables that have heard more than they are told
+
+
+async def test_what_a_table_takes_for_overtaken_is_told_again_beyond_it(
+    service: Presence, gateway: Gateway, tables: Tables, clock: DrivenClock
+) -> None:
+    """Another replica with a clock that is ahead, or this one before its clock was set back, has used revisions that
+    nobody told it of.
+    """
+    table = await all_there(gateway, tables)
+    ahead = service.service.revisions.last + 3_600_000_000
+    report = table_pb2.ReportRequest(table=table, revision=ahead)
+    report.persons.add(person=ANN, status=table_pb2.PersonPresence.STATUS_CONNECTED)
+    assert (await tables.ask("Report", report)).revision == ahead
+    clock.advance(5000)
+    await gateway.report((table, BOB, CLOSED))
+    told = service.service.telling._tables[table]
+    await eventually(lambda: told.failures and not told.flying)
+    clock.advance(told.not_before_ms - clock.now_ms())
+    await service.settled()
+    assert [entry[0] for entry in await seats(tables, table)] == [True, False, True]
+    assert not told.failures
+    assert service.service.revisions.last > ahead
 
 
 # --- Tables that are away

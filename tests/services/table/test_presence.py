@@ -75,9 +75,10 @@ async def test_revisions_out_of_order_and_repeated(caller: Caller, game: Game) -
     for revision in (10, 9, 1):
         answer = await report(caller, table, revision, bob=CONNECTED, ann=CLOSED)
         assert not answer.commits
-        assert answer.version == version
+        assert (answer.version, answer.revision) == (version, 10)
     assert await there(caller, table) == [True, False]
-    await report(caller, table, 11, bob=CONNECTED)
+    assert (await report(caller, table, 11, bob=CONNECTED)).revision == 11
+    assert (await report(caller, table, 12, bob=CONNECTED)).revision == 12  # nothing changed
     assert await there(caller, table) == [True, True]
 
 

@@ -1059,8 +1059,13 @@ class ReportResponse(_message.Message):
     COMMITS_FIELD_NUMBER: _builtins.int
     PROMPTS_FIELD_NUMBER: _builtins.int
     AGAIN_IN_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """The table's version by now."""
+    revision: _builtins.int
+    """That of the last report taken in: beyond this one's own, this one was overtaken and changed nothing, and what is
+    still so is to be reported again with a revision beyond it. 0: not known.
+    """
     @_builtins.property
     def commits(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """The commits it led to, each a serialized omnipoly.game.v1.Commit exactly as stored; empty: nothing changed."""
@@ -1082,10 +1087,11 @@ class ReportResponse(_message.Message):
         commits: _abc.Iterable[_builtins.bytes] | None = ...,
         prompts: _abc.Iterable[Global___SeatPrompt] | None = ...,
         again_in: _duration_pb2.Duration | None = ...,
+        revision: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["again_in", b"again_in"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["again_in", b"again_in", "commits", b"commits", "prompts", b"prompts", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["again_in", b"again_in", "commits", b"commits", "prompts", b"prompts", "revision", b"revision", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
