@@ -53,6 +53,13 @@ class Doorway:
         if self._checking is not None:
             self._checking.cancel()
 
+    def forget(self) -> None:
+        """The log has another history, and with it the door, whose revisions begin lower: nobody is known to be let in
+        by it."""
+        self._revision = self._wanted = 0
+        self._again = True
+        self.look(0)
+
     def heard(self, data: bytes) -> None:
         """A published ``DoorMoved``."""
         try:
@@ -80,29 +87,37 @@ class Doorway:
                 wanted = self._wanted
                 self._again = False
                 self.checks += 1
+                epoch = self._room.epoch
                 try:
-                    turned_away, viewers = await self._ask()
+                    revision, turned_away, viewers = await self._ask()
                 except Failure as failure:
                     self._again = True
                     log.info("door_not_seen", table=self._room.table, cause=str(failure))
                     await asyncio.sleep(pause_s * random.uniform(0.5, 1))
                     pause_s = min(2 * pause_s, LONGEST_RETRY_S)
                 else:
-                    self._revision = wanted
+                    if self._room.epoch != epoch:
+                        continue  # that door is no more
+                    self._revision = wanted if revision is None else revision
+                    if self._wanted == wanted:
+                        self._wanted = self._revision  # what was said was of another history, or is passed
                     self._part_with(turned_away, viewers)
         finally:
             self._checking = None
 
-    async def _ask(self) -> tuple[dict[str, table_pb2.TurnedAway.Reason.ValueType], set[str]]:
-        """(who has to go, and why; the other viewers). Raises ``Failure``."""
+    async def _ask(self) -> tuple[int | None, dict[str, table_pb2.TurnedAway.Reason.ValueType], set[str]]:
+        """(the revision that this holds for, who has to go, and why, the other viewers); with nobody to ask about there
+        is no revision. Raises ``Failure``."""
         persons = sorted({one.caller.person for one in self._room.followers if one.admitted})
+        revisions: list[int] = []
         turned_away: dict[str, table_pb2.TurnedAway.Reason.ValueType] = {}
         viewers: set[str] = set()
         for first in range(0, len(persons), MOST_PERSONS):
             answer = await self._upstream.recheck(self._room.table, persons[first : first + MOST_PERSONS])
+            revisions.append(answer.door)
             turned_away.update((one.person, one.reason) for one in answer.turned_away)
             viewers.update(answer.viewers)
-        return turned_away, viewers
+        return min(revisions, default=None), turned_away, viewers
 
     def _part_with(self, turned_away: dict[str, table_pb2.TurnedAway.Reason.ValueType], viewers: set[str]) -> None:
         for follower in tuple(self._room.followers):

@@ -208,6 +208,7 @@ class Room:
         log.info("epoch_rose", table=self.table, old=self.epoch, new=epoch)
         self.epoch = epoch
         self._start_anew()
+        self.doorway.forget()
 
     def _start_anew(self) -> None:
         """Everybody gets a snapshot; the room learns from it where the log is."""

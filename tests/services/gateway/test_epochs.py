@@ -11,9 +11,11 @@ import pytest
 
 from omnipoly.rules import actions as act
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
+from omnipoly.wire.gen.table.v1 import table_pb2
 from tests.services.conftest import MakeDatabase
 from tests.services.gateway.calling import Client, Stack, stack
 from tests.services.gateway.test_lost_messages import raise_epoch
+from tests.services.gateway.test_viewers import bar
 from tests.services.waiting import eventually
 
 
@@ -128,3 +130,33 @@ async def test_a_page_of_the_old_history_does_not_lead_back_to_it(
         shown = await back.next()
         assert (shown.resume.epoch, shown.view.version) == (room.epoch, 9)
         assert (await stream.next("snapshot")).resume.epoch == room.epoch
+
+
+async def test_a_door_that_has_gone_back_moves_again(running: Failing) -> None:
+    """The same revision twice: the second time it is another one, and whoever has to go is found by it."""
+    async with running.client("oidc:ann", guest=False) as ann, running.client("oidc:vic", guest=False) as viewer:
+        table = await grown(ann, 3)
+        stream = viewer.watch(table)
+        old = (await stream.next("progress")).resume
+        doorway = running.hub.rooms.find(table).doorway
+        for person in ("oidc:x", "oidc:y"):
+            await bar(ann, table, person)
+        await eventually(lambda: doorway._revision == 2 and doorway._checking is None)
+        await running.fail_over(table, 3, door=1)
+        assert (await stream.next("snapshot")).resume.epoch > old.epoch
+        await eventually(lambda: doorway._revision == 1 and doorway._checking is None)
+        await bar(ann, table, "oidc:vic")
+        assert (await stream.next("left")).reason == stream_pb2.Left.REASON_BARRED
+
+
+async def test_what_was_said_of_a_door_that_is_no_more(running: Failing) -> None:
+    """A message of the old history comes late: the door's own revision is what counts."""
+    async with running.client("oidc:ann", guest=False) as ann, running.client("oidc:vic", guest=False) as viewer:
+        table = await grown(ann, 3)
+        stream = viewer.watch(table)
+        await stream.next("progress")
+        doorway = running.hub.rooms.find(table).doorway
+        doorway.heard(table_pb2.DoorMoved(table=table, door=1).SerializeToString())
+        await eventually(lambda: doorway.checks == 1 and doorway._checking is None)
+        await bar(ann, table, "oidc:vic")
+        assert (await stream.next("left")).reason == stream_pb2.Left.REASON_BARRED
