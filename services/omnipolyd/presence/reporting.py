@@ -112,7 +112,7 @@ class Reporting:
             raise
         else:
             if answer.revision > request.revision:
-                # Others have used revisions that this replica had not heard of: whether they said the same nobody knows.
+                # Others have used revisions that were not heard of here; whether they said the same, nobody knows.
                 REPORTS.labels("overtaken").inc()
                 self._revisions.heard(answer.revision)
                 self._telling.failed(told, batch, self._clock.now_ms())
