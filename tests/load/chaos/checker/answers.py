@@ -110,16 +110,16 @@ def _one(command: _Command, row: Commit | None, found: Findings) -> None:
 
 
 def _again(command: _Command, row: Commit, found: Findings) -> None:
-    """What is tried again once it is stored gets the answer that it had, whatever else has happened since."""
-    again = sum(sent > row.stored_ms + SEEN_MS for sent in command.sent.values())
-    found.count("tries of what was stored already", again)
+    """What is tried again once it is stored gets the answer that it had, whatever else has happened since.
+
+    So only a try of the time before can have been refused, and not where there was but one: that has done it.
+    """
+    before = {number for number, sent in command.sent.items() if sent <= row.stored_ms + SEEN_MS}
+    found.count("tries of what was stored already", len(command.sent) - len(before))
     for number, code in command.no:
-        sent = command.sent.get(number, 0)
-        if sent > row.stored_ms + SEEN_MS:
-            late_s = (sent - row.stored_ms) / 1000
-            found.fault(
-                "refused", f"{command} is in the log at {row.version}; {late_s:.1f} s later try {number} got a {code}"
-            )
+        if len(before) == 1 or (number in command.sent and number not in before):
+            which = f"try {number} or a later one" if number else "a try"
+            found.fault("refused", f"{command} is in the log at {row.version}, and {which} was answered {code}")
 
 
 def _when(command: _Command, row: Commit, found: Findings) -> None:
