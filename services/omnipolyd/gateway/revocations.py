@@ -59,6 +59,10 @@ class Revocations:
         """Persons whose roles have changed: the least count that holds, and likewise."""
         self._banned: dict[str, float] = {}
         """Until when, seconds since 1970 UTC."""
+        self._said: dict[str, tuple[int, float]] = {}
+        """Persons of whom something was said: when that was given, nanoseconds since 1970, and when it was learned, by
+        the clock of the process.
+        """
         self._since: timestamp_pb2.Timestamp | None = None
         self._told_at = time.monotonic()
         self._swept = 0.0
@@ -129,12 +133,12 @@ class Revocations:
     async def ask(self) -> None:
         """Asks for what is new since the last time, or for all. Raises ``Failure``."""
         request = accounts_pb2.ListRevocationsRequest(since=self._since)
-        news, told = False, None
+        news, told, asked_at = False, None, time.monotonic()
         while True:
             page = await self._accounts.revocations(request)
             told = told or page.server_time  # of the first page: what is given meanwhile is asked for next time
             for revocation in page.revocations:
-                news = self._learn(revocation) or news
+                news = self._learn(revocation, asked_at) or news
             if not page.next_page_token:
                 break
             request.page_token = page.next_page_token
@@ -145,14 +149,24 @@ class Revocations:
         if news:
             self.changed()
 
-    def _learn(self, revocation: accounts_pb2.Revocation) -> bool:
-        """Whether it was news."""
-        forget_at = time.monotonic() + REMEMBERED_S
+    def _learn(self, revocation: accounts_pb2.Revocation, asked_at: float = 0.0) -> bool:
+        """Whether it was news.
+
+        asked_at: when the table service was asked for it, by the clock of the process; 0: it was published, who knows
+        when. Of a person what was given last counts; but what the store says counts in any case for more than what
+        was learned before it was asked: its clock may have been set.
+        """
+        now = time.monotonic()
+        forget_at = now + REMEMBERED_S
         if revocation.session:
             news = revocation.session not in self._sessions
             self._sessions[revocation.session] = forget_at
             return news
-        person = revocation.person
+        person, given_ns = revocation.person, revocation.at.ToNanoseconds()
+        newest_ns, learned_at = self._said.get(person, (0, 0.0))
+        if given_ns < newest_ns and learned_at > asked_at:
+            return False
+        self._said[person] = (given_ns, now)
         until_s = float(revocation.banned_until.seconds) if revocation.HasField("banned_until") else 0.0
         news = self._banned.get(person, 0.0) != until_s
         if until_s:
@@ -171,4 +185,5 @@ class Revocations:
         self._swept, wall = now, time.time()
         self._sessions = {key: at for key, at in self._sessions.items() if at > now}
         self._stamps = {key: one for key, one in self._stamps.items() if one[1] > now}
+        self._said = {key: one for key, one in self._said.items() if one[1] > now - REMEMBERED_S}
         self._banned = {key: until for key, until in self._banned.items() if until > wall}

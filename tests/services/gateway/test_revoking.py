@@ -15,6 +15,7 @@ from omnipoly.rules import actions as act
 from omnipoly.runtime.embedded import EmbeddedNats
 from omnipoly.runtime.failures import Failure, from_status
 from omnipoly.wire.gen.gateway.v1 import play_pb2, sessions_pb2
+from omnipoly.wire.gen.table.v1 import accounts_pb2
 from omnipolyd.gateway.tokens import Keys
 from tests.services.conftest import MakeDatabase
 from tests.services.gateway.calling import SECRET, Client, Playing, Stack, gateway, stack, unique_id
@@ -244,6 +245,26 @@ async def _lets_in(client: Client) -> bool:
     except Failure:
         return False
     return True
+
+
+async def test_a_ban_that_was_lifted_since_does_not_come_back(running: Stack, accounts: Accounts, unique: str) -> None:
+    """A table replica that NATS could not be reached from publishes what it gave when it can."""
+    ann = await accounts.person(unique)
+    late = accounts_pb2.Revocation(person=ann.person, stamp=ann.stamp)
+    late.at.FromMilliseconds(round(time.time() * 1000) - 60_000)
+    late.banned_until.FromMilliseconds(round(time.time() * 1000) + 3_600_000)
+    after = accounts_pb2.Revocation(person=ann.person, session=unique)
+    revocations = running.hub.revoked
+    async with running.anonymous(running.token(ann.person)) as client:
+        await client.create()
+        await accounts.ban(ann.person)
+        await eventually(lambda: revocations._banned.get(ann.person))
+        await accounts.ban(ann.person, lift=True)
+        await eventually(lambda: ann.person not in revocations._banned)
+        for revocation in (late, after):
+            running.table.bus.publish("omnipoly.accounts", revocation.SerializeToString())
+        await eventually(lambda: unique in revocations._sessions)
+        await client.create()
 
 
 async def test_a_gateway_that_starts_knows_who_is_banned(
