@@ -209,6 +209,9 @@ class Room:
         self.epoch = epoch
         self._start_anew()
         self.doorway.forget()
+        for follower in tuple(self._holding):  # what they wait for may never come
+            follower.outlet.release(follower, 2**63)
+        self._holding.clear()
 
     def _start_anew(self) -> None:
         """Everybody gets a snapshot; the room learns from it where the log is."""
@@ -224,6 +227,8 @@ class Room:
 
     def _learn(self, version: int, epoch: int, last: Iterable[bytes] = ()) -> None:
         """Where the log is, when the room did not know; with the last commits up to there."""
+        if 0 < self.epoch < epoch:
+            self._new_epoch(epoch)
         self.known = True
         self.version, self.epoch = version, epoch
         self._buffer.clear()
@@ -373,10 +378,7 @@ class Room:
             if epoch < self.epoch or (self.known and epoch == self.epoch and version < self.version):
                 await asyncio.sleep(RETRY_S)  # an answer from before the epoch rose, or from a replica behind
                 return
-            if not self.known:
-                self._learn(version, epoch)
-            elif epoch > self.epoch:
-                self._new_epoch(epoch)
+            if not self.known or epoch > self.epoch:
                 self._learn(version, epoch)
             elif version > self.version:
                 self.look(version, epoch)

@@ -10,10 +10,11 @@ import asyncpg
 import pytest
 
 from omnipoly.rules import actions as act
+from omnipoly.runtime.embedded import EmbeddedNats
 from omnipoly.wire.gen.gateway.v1 import stream_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2
 from tests.services.conftest import MakeDatabase
-from tests.services.gateway.calling import Client, Stack, stack
+from tests.services.gateway.calling import Client, Stack, gateway, stack
 from tests.services.gateway.test_lost_messages import raise_epoch
 from tests.services.gateway.test_viewers import bar
 from tests.services.waiting import eventually
@@ -130,6 +131,32 @@ async def test_a_page_of_the_old_history_does_not_lead_back_to_it(
         shown = await back.next()
         assert (shown.resume.epoch, shown.view.version) == (room.epoch, 9)
         assert (await stream.next("snapshot")).resume.epoch == room.epoch
+
+
+async def test_an_answer_that_waits_for_a_commit_that_is_no_more(
+    running: Failing, own_nats: EmbeddedNats, hold: Callable[[Any, str], Held]
+) -> None:
+    """It waits for what lies before it, which is still being fetched when the log goes back behind all of it."""
+    async with (
+        gateway(running.table, own_nats.url, heads_every_s=0.1, progress_after_s=600) as deaf,
+        running.client("guest:ann") as ann,
+        deaf.client("guest:ann") as there,
+    ):
+        table = await grown(ann, 3)
+        stream = there.play()
+        await stream.follow(table)
+        old = (await stream.next("progress")).resume
+        page = hold(deaf.hub.upstream.tables, "commits")
+        for n in range(2):
+            await ann.act(table, act.SetOptions(round_limit=100 + n))
+        await stream.send_act(table, act.SetOptions(round_limit=200), command_id="waits")
+        room = deaf.hub.rooms.find(table)
+        await eventually(lambda: room._holding)
+        await running.fail_over(table, 3)
+        assert (await stream.kinds_until("snapshot"))[-2:] == ["accepted", "snapshot"]
+        assert (room.epoch > old.epoch, room.version) == (True, 3)
+        assert not room._holding
+        page.release.set()
 
 
 async def test_a_door_that_has_gone_back_moves_again(running: Failing) -> None:
