@@ -171,11 +171,12 @@ class Follower(Generic[F]):
         self._asked.setdefault(table, []).append(future)
         self._to_confirm.set()
         epoch, version = await future
-        followed = self.known(table)
-        if followed is None or (followed.epoch, followed.version) < (epoch, version):
-            followed = await asyncio.shield(self._bring(table, epoch, version))
-        self._use(followed)
-        return followed
+        for _ in range(TRIES):
+            followed = self.known(table)
+            if followed is not None and (followed.epoch, followed.version) >= (epoch, version):
+                return followed
+            await asyncio.shield(self._bring(table, epoch, version))
+        raise failures.unavailable("The table cannot be read as far as it should have got.")
 
     # --- who tells
 
@@ -185,7 +186,7 @@ class Follower(Generic[F]):
         followed = self._tables.get(table)
         if followed is None:
             return
-        if table in self._bringing or followed.stale:
+        if self._under_way(table) is not None or followed.stale:
             headers = message.headers
             self._aim(table, int(headers.get(EPOCH, 0)), int(headers.get(VERSION, 0)))
         else:
@@ -194,7 +195,7 @@ class Follower(Generic[F]):
     def saw(self, table: str, bodies: Iterable[bytes]) -> None:
         """Commits that came with an answer."""
         followed = self.known(table)
-        if followed is not None and table not in self._bringing:
+        if followed is not None and self._under_way(table) is None:
             for body in bodies:
                 self._take(followed, body)
 
@@ -265,10 +266,19 @@ class Follower(Generic[F]):
         if (epoch, version) > self._targets.get(table, (0, 0)):
             self._targets[table] = (epoch, version)
 
+    def _under_way(self, table: str) -> asyncio.Task[F] | None:
+        """The task that brings a table up; one that has ended goes by no target any more, though it may not have been
+        cleared away yet.
+        """
+        task = self._bringing.get(table)
+        return None if task is None or task.done() else task
+
     def _bring(self, table: str, epoch: int = 0, version: int = 0) -> asyncio.Task[F]:
         """Brings a table up to a version: one task for all that wait for it."""
+        task = self._under_way(table)
+        if task is None:
+            self._targets.pop(table, None)  # of one that has just ended
         self._aim(table, epoch, version)
-        task = self._bringing.get(table)
         if task is None:
             task = asyncio.create_task(self._bring_up(table), name="bring-up")
             self._bringing[table] = task
@@ -276,8 +286,10 @@ class Follower(Generic[F]):
         return task
 
     def _brought(self, table: str, done: asyncio.Task[F]) -> None:
-        self._bringing.pop(table, None)
-        self._targets.pop(table, None)
+        another = self._bringing.get(table) is not done
+        if not another:
+            del self._bringing[table]
+            self._targets.pop(table, None)
         if done.cancelled() or (error := done.exception()) is None:
             return
         if isinstance(error, Failure):
@@ -285,7 +297,7 @@ class Follower(Generic[F]):
         else:
             log.error("bring_up_failed", table=table, exc_info=error)
         followed = self._tables.get(table)
-        if followed is not None and not followed.pinned():
+        if followed is not None and not another and not followed.pinned():
             del self._tables[table]
 
     async def _bring_up(self, table: str) -> F:

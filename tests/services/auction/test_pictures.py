@@ -280,6 +280,41 @@ async def test_an_auction_that_ended_unseen_while_it_was_followed(auctions: Auct
         assert len(book.followers) == 1
 
 
+async def test_whoever_asks_just_when_a_table_has_been_brought_up_is_not_given_what_it_was(
+    auctions: Auctions, tables: Tables
+) -> None:
+    """Nor is what is published just then lost."""
+    table = await tables.start()
+    await tables.auction(table)
+    books, loop = auctions.service.books, asyncio.get_running_loop()
+    book = await books.get(table)
+    missed: list[Message] = []
+
+    async def deaf(message: Message) -> None:
+        missed.append(message)
+
+    (subscription,) = auctions.app.bus._subscriptions
+    subscription._handler = deaf
+    await tables.act(table, BOB, act.Bid(1, 20))
+    head = await tables.head(table)
+    assert book.version == head.version - 1
+    brought = [books._bring(table)]  # ends with its first step: there is nothing to do
+    loop.call_soon(lambda: brought.append(books._bring(table, head.epoch, head.version)))
+    await brought[0]
+    assert (await brought[1]).version == head.version
+
+    def hear() -> None:
+        with pytest.raises(StopIteration):
+            books.hear(missed[-1]).send(None)
+
+    await tables.act(table, CID, act.Bid(1, 30))
+    await eventually(lambda: len(missed) == 2)
+    ended = books._bring(table)
+    loop.call_soon(hear)
+    await ended
+    assert book.version == head.version + 1
+
+
 async def test_older_and_doubled_messages_change_nothing(auctions: Auctions, tables: Tables) -> None:
     table = await tables.start()
     await tables.auction(table)
