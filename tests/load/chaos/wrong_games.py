@@ -124,6 +124,13 @@ def bought_and_not_handed_over(run: Planted) -> None:
     run.change(row, lambda commit: commit.events.__delitem__(at))
 
 
+def bought_by_somebody_else(run: Planted) -> None:
+    """Another player's command has bought it for them."""
+    row, _ = run.find("lot_moved", lambda row, event: event.how == LOT.HOW_BOUGHT)
+    row["actor"] = "guest:somebody-else"
+    run.change(row, lambda commit: setattr(commit, "actor", row["actor"]))
+
+
 def handed_over_without_an_offer(run: Planted) -> None:
     """A lot goes from one player to another as if they had agreed on it."""
     row, seat, field = _after_a_purchase(run)
@@ -333,6 +340,7 @@ PLANTED: dict[Callable[[Planted], None], str] = {
     a_start_bonus_for_nothing: "paid",
     one_lot_for_two: "lot",
     bought_and_not_handed_over: "lot",
+    bought_by_somebody_else: "actor",
     handed_over_without_an_offer: "lot",
     handed_over_after_a_refusal: "lot",
     another_lot_than_agreed_on: "lot",

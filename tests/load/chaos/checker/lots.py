@@ -1,4 +1,13 @@
-"""Who owns what, and how it came there: bought, auctioned, traded, inherited or sold, each as its own events say."""
+"""Who owns what, and how it came there: bought, auctioned, traded, inherited or sold, each as its own events say.
+
+- The bank sells what it has, to who has bought it or won it; a forced sale sells what belongs to the seat it is forced
+  on.
+- What is traded is what an offer says that is accepted in the same commit, from its giver to its receiver; all of it.
+- What somebody who goes out has goes away in that commit; a lot changes hands without buildings, and not while it is
+  auctioned.
+- One auction runs at a time. Another begins only for the same lot, when the only one who has bid goes out.
+- Purchases, bids, offers and acceptances are commands of the one whose seat it is.
+"""
 
 from __future__ import annotations
 
@@ -80,6 +89,7 @@ class Lots:
     def on_lot_answered(self, event: events_pb2.LotAnswered) -> None:
         if event.how == _ANSWERED.HOW_BOUGHT:
             self._answered[event.seat, event.field] += 1
+            self._model.acts(event.seat, f"the purchase of lot {event.field}")
 
     def on_lot_moved(self, event: events_pb2.LotMoved) -> None:
         before, how = self.owns(event.field), event.how
@@ -138,6 +148,7 @@ class Lots:
 
     def on_offer_made(self, event: events_pb2.OfferMade) -> None:
         self._model.next("offer", event.offer)
+        self._model.acts(event.proposer, f"offer {event.offer}")
         self.offers[event.offer] = event
 
     def on_offer_closed(self, event: events_pb2.OfferClosed) -> None:
@@ -146,6 +157,7 @@ class Lots:
             self._wrong("doubled", f"offer {event.offer} is closed and not open")
         elif event.how == _CLOSED.HOW_ACCEPTED:
             self._model.found.count("trades")
+            self._model.acts(offer.receiver, f"the acceptance of offer {event.offer}")
             for giver, taker, side in (
                 (offer.proposer, offer.receiver, offer.give),
                 (offer.receiver, offer.proposer, offer.take),
@@ -175,6 +187,7 @@ class Lots:
             self._anew = bidders.pop(), list(event.excluded)
 
     def on_bid_made(self, event: events_pb2.BidMade) -> None:
+        self._model.acts(event.seat, f"a bid in auction {event.auction}")
         if event.auction != self.auction:
             self._wrong("auction", f"a bid in auction {event.auction} while {self.auction} runs")
         if self._bids and event.amount <= self._bids[-1][1]:

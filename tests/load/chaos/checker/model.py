@@ -81,6 +81,12 @@ class Model:
         """Something is wrong with the commit at hand."""
         self.found.fault(kind, f"{self._row}: {text}")
 
+    def acts(self, seat: int, what: str) -> None:
+        """Something that nobody but the one on that seat can do, and no clock does for them."""
+        actor = self._row.actor if self._row is not None else ""
+        if not 0 <= seat < len(self.holders) or actor != self.holders[seat]:
+            self.wrong("actor", f"{what} of seat {seat} by {actor or 'nobody'}")
+
     def next(self, what: str, number: int) -> None:
         """A running number: each is one more than the last."""
         if number != self.numbers[what] + 1:
