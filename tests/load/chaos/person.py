@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from random import Random
 from typing import Any, NamedTuple
 
@@ -182,7 +183,7 @@ class Person:
                 await self._ask()
                 continue
             if not calm.is_set():
-                await self._mischief()
+                await self._mischief(calm)
             action = choosing.choose(prompt, self._random)
             await asyncio.sleep(self._random.uniform(0.02, 0.5))
             if action is None or self._prompt is not prompt:
@@ -193,8 +194,10 @@ class Person:
 
     # --- within
 
-    async def _mischief(self) -> None:
-        """Now and then a stream is dropped, a picture asked for, or a prompt let pass."""
+    async def _mischief(self, calm: asyncio.Event) -> None:
+        """Now and then a stream is dropped, a picture asked for, or a prompt let pass, at the longest until it is
+        calm.
+        """
         what = self._random.random()
         if what < 0.03:
             self._random.choice(self._tabs).drop(
@@ -203,7 +206,9 @@ class Person:
         elif what < 0.07:
             await self.look()
         elif what < 0.075:
-            await asyncio.sleep(self._random.uniform(5, 25))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._random.uniform(5, 25)):
+                    await calm.wait()
 
     async def _asked(self, within_s: float) -> legal_pb2.Prompt | None:
         try:
