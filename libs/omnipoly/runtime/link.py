@@ -119,7 +119,7 @@ class Link:
 
         Raises the peer's `Failure`; DEADLINE_EXCEEDED when there was no answer within `timeout_s` (at most 600 s; what
         became of it is unknown); RESOURCE_EXHAUSTED when too many calls wait here; `LinkLost`. A cancelled caller does
-        not take back what was sent.
+        not take back what was sent, but what was not is never sent.
         """
         if not self.ready:
             raise LinkLost(self.address, sent=False, cause=self._cause or self.state.value)
@@ -246,11 +246,18 @@ class Link:
             await asyncio.gather(writer, return_exceptions=True)
 
     async def _write(self, stream: Any) -> None:
+        calls = self._calls
         try:
             while True:
                 while self._waiting:
-                    frame = link_pb2.FramesRequest(items=take_frame(self._waiting))
-                    await stream.write(frame.SerializeToString())
+                    # What its caller has given up meanwhile would be done for nobody, in a time that has run out.
+                    items = [
+                        item
+                        for item in take_frame(self._waiting)
+                        if (future := calls.get(item.call)) is not None and not future.done()
+                    ]
+                    if items:
+                        await stream.write(link_pb2.FramesRequest(items=items).SerializeToString())
                 if self.state is State.DRAINING:
                     await stream.done_writing()
                     return

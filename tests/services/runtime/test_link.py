@@ -141,6 +141,20 @@ async def test_a_caller_who_gives_up_does_not_stop_what_was_sent(example, link: 
     await eventually(lambda: example.service.link.in_flight == 0)
 
 
+async def test_what_was_given_up_before_it_left_is_never_sent(example, link: Link) -> None:
+    """By a caller who was cancelled, or whose time ran out."""
+    cancelled = asyncio.create_task(link.call("Echo", b"cancelled", 10))
+    late = asyncio.create_task(link.call("Echo", b"late", 10))
+    await asyncio.sleep(0)
+    assert (link.in_flight, link.state) == (2, State.CONNECTING)
+    cancelled.cancel()
+    link._time_out(link._calls[2], "Echo", 10)
+    assert await link.call("Echo", b"next", 10) == b"next"
+    assert example.service.seen == [b"next"]
+    with pytest.raises(Failure):
+        await late
+
+
 async def test_beyond_the_bound_items_are_refused_with_a_time_to_come_back() -> None:
     release = asyncio.Event()
 
