@@ -66,7 +66,9 @@ class Decisions:
             task.cancel()
 
     def forget(self) -> None:
-        """Nothing told so far holds any more."""
+        """Nothing told so far holds any more, nor what is being answered; who follows asks once they are back."""
+        self.close()
+        self._asking.clear()
         self.waiting.clear()
         self._heard.clear()
         for follower in self._room.followers:
@@ -135,7 +137,8 @@ class Decisions:
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1))
                 pause_s = min(2 * pause_s, LONGEST_RETRY_S)
         finally:
-            del self._asking[follower]
+            if self._asking.get(follower) is asyncio.current_task():
+                del self._asking[follower]
 
     def _wait(self, version: int, prompts: Iterable[tuple[str | Follower, bytes]]) -> None:
         self.waiting.setdefault(version, []).extend(prompts)

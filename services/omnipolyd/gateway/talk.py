@@ -47,6 +47,8 @@ class Talk:
         """Ready-made messages by number, up to ``last``."""
         self._ahead: dict[int, bytes] = {}
         self._wanted = 0
+        self._history = 0
+        """Rises when nothing that was asked for before holds any more."""
         self._filling: asyncio.Task[None] | None = None
 
     def close(self) -> None:
@@ -57,6 +59,7 @@ class Talk:
     def forget(self) -> None:
         """The log has another history, and with it the chat: everybody gets what is kept of it."""
         self._known = False
+        self._history += 1
         self.last = self._wanted = 0
         self._lines.clear()
         self._ahead.clear()
@@ -101,7 +104,7 @@ class Talk:
         pause_s = RETRY_S
         try:
             while not self._known or self._wanted > self.last:
-                before = self.last
+                before, history = self.last, self._history
                 try:
                     page = await self._upstream.lines(self._room.table, before)
                 except Failure as failure:
@@ -109,6 +112,8 @@ class Talk:
                     if not self._known:
                         return  # whoever waits for it goes without; the next look at the heads tries again
                 else:
+                    if self._history != history:
+                        continue
                     if self._known:
                         GAPS.inc()
                     self._known = True

@@ -11,10 +11,10 @@ import pytest
 
 from omnipoly.rules import actions as act
 from omnipoly.runtime.embedded import EmbeddedNats
-from omnipoly.wire.gen.gateway.v1 import stream_pb2
+from omnipoly.wire.gen.gateway.v1 import chat_pb2, stream_pb2
 from omnipoly.wire.gen.table.v1 import table_pb2
 from tests.services.conftest import MakeDatabase
-from tests.services.gateway.calling import Client, Stack, gateway, stack
+from tests.services.gateway.calling import Client, Stack, game, gateway, stack, unique_id
 from tests.services.gateway.test_lost_messages import raise_epoch
 from tests.services.gateway.test_viewers import bar
 from tests.services.waiting import eventually
@@ -52,7 +52,9 @@ def hold(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], Held]:
 async def running(make_database: MakeDatabase, nats_url: str) -> AsyncIterator[Failing]:
     """A stack whose log can go back."""
     url = await make_database("omnipolyd.table.migrations")
-    async with stack(url, nats_url, heads_every_s=0.1, progress_after_s=600) as running:
+    async with stack(
+        url, nats_url, table={"chat_lines_per_second": 1000}, heads_every_s=0.1, progress_after_s=600
+    ) as running:
         yield Failing(running.table, running.gateway, running.service, url)
 
 
@@ -157,6 +159,52 @@ async def test_an_answer_that_waits_for_a_commit_that_is_no_more(
         assert (room.epoch > old.epoch, room.version) == (True, 3)
         assert not room._holding
         page.release.set()
+
+
+async def test_a_decision_asked_for_in_the_old_history(running: Failing, hold: Callable[[Any, str], Held]) -> None:
+    async with running.client("guest:ann") as ann, running.client("guest:bob") as bob:
+        table = await game(ann, bob)
+        await ann.act(table, act.Roll())
+        legal = hold(running.hub.upstream, "legal")
+        stream = bob.play()
+        await stream.follow(table)
+        old = (await stream.next("progress")).resume
+        await legal.arrived.wait()
+        await running.fail_over(table, 3)
+        assert (await stream.next("snapshot")).resume.epoch > old.epoch
+        legal.release.set()
+        assert (await stream.next("prompt")).seat == 1
+        room = running.hub.rooms.find(table)
+        await eventually(lambda: not room.decisions._asking)
+        assert (room.version, room.decisions.waiting) == (3, {})
+
+
+async def test_lines_asked_for_in_the_old_history(
+    running: Failing, own_nats: EmbeddedNats, hold: Callable[[Any, str], Held]
+) -> None:
+    async with (
+        gateway(running.table, own_nats.url, heads_every_s=0.1) as deaf,
+        running.client("guest:ann") as ann,
+        deaf.client("oidc:vic", guest=False) as viewer,
+    ):
+        table = await grown(ann, 3)
+        await say(ann, table, "one")
+        stream = viewer.watch(table)
+        assert (await stream.next("chat")).number == 1
+        lines = hold(deaf.hub.upstream, "lines")
+        await say(ann, table, "two")
+        await lines.arrived.wait()
+        await running.fail_over(table, 3)
+        room = deaf.hub.rooms.find(table)
+        await eventually(lambda: not room.talk._known)
+        lines.release.set()
+        await stream.next("snapshot")
+        assert [(await stream.next("chat")).number for _ in range(2)] == [1, 2]
+
+
+async def say(client: Client, table: str, text: str) -> None:
+    request = chat_pb2.SayRequest(table=table, command_id=unique_id(), text=text)
+    await client.call("Chat/Say", request)
 
 
 async def test_a_door_that_has_gone_back_moves_again(running: Failing) -> None:
