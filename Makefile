@@ -83,10 +83,10 @@ reference: $(VENV) ## Write what is made from the code: references of metrics an
 simulate: $(VENV) ## Play GAMES games of bots on the engine alone (GAMES, EDITION, PLAYERS)
 	@$(BIN)/omnipoly simulate --games $(GAMES) $(edition) $(players)
 
-bench: $(VENV) ## Measure what the platform costs, in ratios (ONLY=B-…, SECONDS, PAIRS); writes build/bench.json
+bench: $(VENV) ## Measure what the platform costs, in ratios (ONLY=B-…, SECONDS, PAIRS); writes build/bench.json, flame graphs
 	@$(BIN)/python -m tests.load.bench $(foreach row,$(ONLY),--only $(row)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(PAIRS),--pairs $(PAIRS))
 
-profile: $(VENV) ## Write flame graphs of a command's way to build/profile-*.svg
+profile: $(VENV) ## Write flame graphs of a command's way and the engine alone (build/profile-*.svg; make bench does so, too)
 	@$(BIN)/python -m tests.load.bench --profile
 
 # Whole processes are killed and stopped, so it runs by itself: everything about a run stays in build/chaos.

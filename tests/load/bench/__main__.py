@@ -9,7 +9,6 @@ import platform as machine
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,8 +18,9 @@ from rich.table import Table
 
 from omnipoly.runtime import logging
 
-from . import bidding, commands, engine, fanout, long, timing, whole
+from . import bidding, commands, engine, fanout, long, profiling, timing, whole
 from .processes import Platform, platform
+from .profiling import BUILD
 from .rows import Asked, Measure, Row
 
 ROWS: dict[str, Measure] = {
@@ -34,7 +34,6 @@ ROWS: dict[str, Measure] = {
     "B-START": whole.start,
     "B-REPLICAS": commands.replicas,
 }
-BUILD = Path("build")
 
 
 def main(
@@ -45,16 +44,16 @@ def main(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Instead: a command with and without this variable; or tree=FOLDER."),
     ] = None,
-    profile: Annotated[bool, typer.Option("--profile", help="A flame graph of a command's way instead.")] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Flame graphs alone, of a command's way and the engine.")
+    ] = False,
 ) -> None:
     """Measure what the platform costs, in ratios to the same work without a game in it."""
     logging.configure("bench", level="warning")
     console = Console(width=None if os.isatty(1) else 180)
     BUILD.mkdir(exist_ok=True)
     if profile:
-        from . import profiling
-
-        for path in asyncio.run(profiling.record(BUILD, max(seconds, 10))):
+        for path in asyncio.run(profiling.record(max(seconds, 10))):
             console.print(f"written: {path}")
         return
     if compare:

@@ -22,10 +22,9 @@ from omnipoly.wire.gen.table.v1 import table_pb2
 from omnipolyd.gateway import tokens
 from tests.load.along import each
 
-from .commands import PLAYING
 from .games import acting, ask, open_tables, write_edition
 from .playing import ACCEPTED, REFUSED
-from .processes import SECRET, UNLIMITED, Platform
+from .processes import PLAYING, SECRET, UNLIMITED, Platform
 from .rows import Asked, Half, Row, median, paired, played
 
 BIDDERS = 16

@@ -9,12 +9,13 @@ import asyncpg
 
 from tests.services.playing import free_port
 
-from .processes import Platform, Process
+from . import profiling
+from .processes import PLAYING, Platform, Process
 from .rows import Asked, Row, median, medians_of_cpu, paired, played
 
-PLAYING = "tests.load.bench.playing"
 FLOOR = "tests.load.bench.floor"
 TABLES = (1, 16, 64, 256)
+PROFILE_S = 5
 
 
 async def command(running: Platform, asked: Asked) -> list[Row]:
@@ -89,6 +90,9 @@ async def command(running: Platform, asked: Asked) -> list[Row]:
                     {},
                 )
             )
+            asked.tell("B-COMMAND: flame graphs")
+            recorded = profiling.of_processes((table, gateway), product, PROFILE_S)
+            rows.append(await profiling.row("B-COMMAND", "where a command's time goes", recorded))
         await running.clear()
     return rows
 

@@ -44,19 +44,13 @@ async def open_tables(
     players: int = 1,
     start: bool = False,
     edition: str = "tubbypoly",
-    clock_s: int = 0,
 ) -> dict[str, Any]:
-    """Tables by id with the last answer each; the persons are ``<prefix><number>p<seat>``.
-
-    clock_s: seconds of an open decision; 0: the edition's.
-    """
+    """Tables by id with the last answer each; the persons are ``<prefix><number>p<seat>``."""
     link = Link(address)
 
     async def one(number: int) -> tuple[str, Any]:
         host = f"guest:{prefix}{number}p0"
         request = table_pb2.OpenRequest(identity=person(host), command_id=f"o{next(_numbers)}", edition=edition)
-        if clock_s:
-            request.options.clock.FromSeconds(clock_s)
         answer = await ask(link, "Open", request)
         table = answer.table
         for seat in range(1, players):

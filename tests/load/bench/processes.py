@@ -21,6 +21,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from omnipoly.runtime import migrations
 from omnipoly.runtime.embedded import EmbeddedNats, EmbeddedPostgres
 
+PLAYING = "tests.load.bench.playing"
+"""The generator that plays."""
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 SECRET = "a-secret-of-the-benchmark-alone-of-more-than-32-characters"
 UNLIMITED = {
