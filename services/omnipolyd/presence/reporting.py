@@ -58,15 +58,20 @@ class Reporting:
         self._at_once = at_once
         self._wake = wake
         self._under_way: set[asyncio.Task[None]] = set()
+        self._stopped = False
 
     def next_ms(self) -> int | None:
         """When `go` has to be called next."""
-        return self._telling.next_ms() if len(self._under_way) < self._at_once else None
+        return None if self._full else self._telling.next_ms()
+
+    @property
+    def _full(self) -> bool:
+        return self._stopped or len(self._under_way) >= self._at_once
 
     def go(self) -> None:
         """Begins the reports that are due."""
         now_ms = self._clock.now_ms()
-        if len(self._under_way) >= self._at_once:
+        if self._full:
             return
         for told in self._telling.due(now_ms):
             batch = self._telling.begin(told, now_ms)
@@ -79,7 +84,8 @@ class Reporting:
         TELLING.set(len(self._under_way))
 
     async def stop(self) -> None:
-        """Ends what is under way: another replica, or the next start, tells it again."""
+        """Ends what is under way, and begins nothing more: another replica, or the next start, tells it again."""
+        self._stopped = True
         for task in self._under_way:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)

@@ -100,6 +100,9 @@ class Store:
         self._renew_ms = round(lease_s * 1000 / 3)
         self._shared: dict[str, _Shared] = {}
         """By lease."""
+        self._ended = False
+        """This replica has said that it ends."""
+        self._alive = asyncio.Lock()
         self._over: set[str] = set()
         """Leases whose keys have to be deleted."""
         bus.declare(BucketSpec(bucket, ttl_s=lease_s, limit_marker_ttl_s=MARKER_S))
@@ -186,12 +189,16 @@ class Store:
         return self._shared.setdefault(lease.lease, _Shared())
 
     async def save_replica(self, revision: int) -> None:
-        """Says that this replica lives. Raises `Failure`."""
-        await self._put(self._own_key, ReplicaValue(self._replica, revision))
+        """Says that this replica lives, unless it has said that it ends. Raises `Failure`."""
+        async with self._alive:
+            if not self._ended:
+                await self._put(self._own_key, ReplicaValue(self._replica, revision))
 
     async def delete_replica(self) -> None:
-        """Says that it ends. Raises `Failure`."""
-        await self._bus.delete(self._bucket, self._own_key)
+        """Says that it ends, behind all that it said before. Raises `Failure`."""
+        self._ended = True
+        async with self._alive:
+            await self._bus.delete(self._bucket, self._own_key)
 
     @property
     def _own_key(self) -> str:

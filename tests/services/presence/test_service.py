@@ -457,6 +457,26 @@ async def test_a_replica_that_ends_leaves_its_tables_and_leases_to_the_others(
         assert await other.who(table) == {(table, ANN): CONNECTED}
 
 
+async def test_a_replica_that_has_ended_says_nothing_more(
+    service: Presence, gateway: Gateway, tables: Tables, nats_url: str, clock: DrivenClock
+) -> None:
+    """Else the others wait for one that is gone, and a table is told what may no longer be so."""
+    table = await all_there(gateway, tables)
+    store = service.service.store
+    bucket, key = store._bucket, store._own_key
+    writing = asyncio.create_task(store.save_replica(1))
+    await asyncio.sleep(0)
+    await service.service.stop()
+    await writing
+    await gateway.report((table, BOB, CLOSED))
+    clock.advance(RENEWED_MS)
+    await store.save_replica(2)
+    assert not await service.app.bus.get(bucket, key)
+    service.service.reporting.go()
+    assert not service.service.reporting._under_way
+    assert (await seats(tables, table))[1] == HERE
+
+
 async def test_a_restart_reads_what_was_shared_and_tells_what_was_not(
     tables: Tables, nats_url: str, unique: str, clock: DrivenClock
 ) -> None:
