@@ -148,12 +148,16 @@ class Stream:
     # --- Tables
 
     def follow(self, table: str) -> Follower:
-        """Begins to follow a table; ``enter`` brings its first picture. One already followed begins anew."""
+        """Begins to follow a table; ``enter`` brings its first picture. One already followed begins anew; whoever does so
+        has not left meanwhile, as far as presence is concerned."""
         old = self.follows.get(table)
         if old is not None:
-            self.unfollow(old, presence.CLOSED)
-        follower = Follower(self._hub.rooms.open(table), self.outlet, self.caller, plays=self.plays, gone=self.gone)
-        follower.room.join(follower)
+            self._hub.rooms.leave(old)
+        room = self._hub.rooms.open(table)
+        follower = Follower(room, self.outlet, self.caller, plays=self.plays, gone=self.gone)
+        if old is not None:
+            follower.entered = old.entered
+        room.join(follower)
         self.follows[table] = follower
         return follower
 
@@ -172,14 +176,18 @@ class Stream:
                 room.doorway.admitted(follower, checks)
                 await room.enter(follower, resume)
         except TimeoutError:
-            self.unfollow(follower)
+            self.unfollow(follower, presence.BROKEN)
             raise failures.unavailable("The table cannot be shown now; try again.") from None
         except Failure:
-            self.unfollow(follower)
+            # who followed before has not closed anything: they have time to try again
+            self.unfollow(follower, presence.BROKEN)
             raise
         if self.follows.get(room.table) is follower and not caller.bots:
-            follower.entered = True
-            hub.presence.enter(caller.person, room.table, seated=follower.seated)
+            if not follower.entered:
+                follower.entered = True
+                hub.presence.enter(caller.person, room.table, seated=follower.seated)
+            elif follower.seated:
+                hub.presence.sit(caller.person, room.table)
             room.decisions.ask(follower)
 
     def unfollow(self, follower: Follower, how: presence_pb2.Status.ValueType = presence.CLOSED) -> None:
