@@ -265,6 +265,10 @@ class Room:
         follower.outlet.forget(follower)
         follower.outlet.release(follower, 2**63)
 
+    def forget_picture(self) -> None:
+        """Somebody could not go on from what they were shown: the next picture is not from before that."""
+        self._picture = None
+
     def sit(self, person: str) -> None:
         """A person has taken a seat: their streams get prompts from now on."""
         for follower in self.players.get(person, ()):

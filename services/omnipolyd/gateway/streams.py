@@ -157,6 +157,7 @@ class Stream:
         follower = Follower(room, self.outlet, self.caller, plays=self.plays, gone=self.gone)
         if old is not None:
             follower.entered = old.entered
+            room.forget_picture()
         room.join(follower)
         self.follows[table] = follower
         return follower
@@ -168,7 +169,7 @@ class Stream:
             async with asyncio.timeout(ENTER_S):
                 checks = room.doorway.checks
                 admitted = await hub.admit(caller, room.table, pin, ENTER_S)
-                follower.seated = admitted.seated
+                follower.seated = follower.seated or admitted.seated  # they may have sat down meanwhile
                 if not admitted.may_watch:
                     raise watching_refused()
                 if not follower.seated and not caller.bots:

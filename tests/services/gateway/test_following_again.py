@@ -11,6 +11,7 @@ from omnipoly.wire.gen.gateway.v1 import watch_pb2
 from omnipoly.wire.gen.presence.v1 import presence_pb2
 from omnipolyd.presence import telling
 from tests.services.gateway.calling import Client, Stack, game, gateway
+from tests.services.gateway.test_epochs import Held
 from tests.services.gateway.test_viewers import presence
 from tests.services.proxy import Proxy
 from tests.services.waiting import eventually
@@ -92,3 +93,35 @@ async def test_who_follows_again_in_vain_has_time_to_try_again(told: tuple[Stack
             await stream.follow(table)
             answer = await stream.next("progress", "refused")
         assert stack.hub.presence._here[f"guest:ann-{unique}", table].streams == 1
+
+
+async def test_the_picture_is_of_now(running: Stack, ann: Client, viewer: Client) -> None:
+    """What they could not go on from is in it: an older one and the commits since would lead them there once more."""
+    table = await ann.create()
+    stream, other = ann.play(), viewer.watch(table)
+    await stream.follow(table)
+    for one in (stream, other):
+        await one.next("progress")
+    for n in range(3):
+        await stream.act(table, act.SetOptions(round_limit=n + 1))
+    await stream.follow(table)
+    assert (await stream.next("snapshot", "commit")).view.version == 4
+    assert await stream.kinds_until("progress") == ["progress"]
+
+
+async def test_who_sits_down_while_they_are_let_in(
+    running: Stack, ann: Client, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they are let in as was said before."""
+    table = await ann.create()
+    admit = Held(running.hub.upstream.admit)
+    monkeypatch.setattr(running.hub.upstream, "admit", admit)
+    stream = viewer.play()
+    await stream.follow(table)
+    await admit.arrived.wait()
+    await stream.send_act(table, act.Join(""))
+    (follower,) = running.hub.rooms.find(table).followers
+    await eventually(lambda: follower.seated)
+    admit.release.set()
+    await stream.next("progress")
+    assert follower.seated
