@@ -14,8 +14,10 @@ UNKNOWN = frozenset((1, 2, 4, 14))
 BUSY, INTERNAL = 8, 13
 LATE_MS = 3000
 """A command may be started so long after its time is up: clocks, and a process that is slow to look at its own."""
-SEEN_MS = 1000
+SEEN_MS = 200
 """So long after its row was made a commit may not be there for others yet: it is made before it is committed."""
+OUTAGE_MS = 1000
+"""So long after the end of an outage of Postgres that came between."""
 
 
 class _Command:
@@ -48,12 +50,20 @@ def check(run: Run, found: Findings) -> None:
     }
     openings = {(rows[0].actor, rows[0].command_id): rows[0] for rows in run.log.values() if rows}
     commands: list[_Command] = []
+    outages = [
+        (begin, end)
+        for begin, end, subject in run.spans("stop", "away", "swallow", "refuse", "kill")
+        if subject == "postgres"
+    ]
     for journal, lines in run.journals.items():
         commands += _read(run.who(journal), lines, found)
     for command in commands:
         row = openings.get((command.who, command.name)) if command.opens else None
         row = row or stored.get((command.table, command.who, command.name))
         _one(command, row, found)
+        if row is not None:
+            _when(command, row, found)
+            _again(command, row, _there(row, outages), found)
     _in_time(commands, stored, run, found)
 
 
@@ -104,17 +114,20 @@ def _one(command: _Command, row: Commit | None, found: Findings) -> None:
             found.fault("answers", f"{command} was refused ({command.no[-1][1]}) and is in the log at {row.version}")
     else:
         found.count("commands given up")
-    if row is not None:
-        _when(command, row, found)
-        _again(command, row, found)
 
 
-def _again(command: _Command, row: Commit, found: Findings) -> None:
-    """What is tried again once it is stored gets the answer that it had, whatever else has happened since.
+def _there(row: Commit, outages: list[tuple[int, int]]) -> int:
+    """When a commit is there for everybody at the latest."""
+    ends = [end + OUTAGE_MS for begin, end in outages if begin - SEEN_MS <= row.stored_ms <= end]
+    return max((row.stored_ms + SEEN_MS, *ends))
+
+
+def _again(command: _Command, row: Commit, there_ms: int, found: Findings) -> None:
+    """What is tried again once it is there gets the answer that it had, whatever else has happened since.
 
     So only a try of the time before can have been refused, and not where there was but one: that has done it.
     """
-    before = {number for number, sent in command.sent.items() if sent <= row.stored_ms + SEEN_MS}
+    before = {number for number, sent in command.sent.items() if sent <= there_ms}
     found.count("tries of what was stored already", len(command.sent) - len(before))
     for number, code in command.no:
         if len(before) == 1 or (number in command.sent and number not in before):
