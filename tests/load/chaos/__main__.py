@@ -15,7 +15,7 @@ from pathlib import Path
 from .checker.report import check
 from .dump import dump
 from .faults import AWAY_S, BOTH_AWAY_S, ONE_AWAY_S, SHORT_S, Faults
-from .stack import KEY, People, fresh, platform
+from .stack import KEY, People, alone, fresh, platform
 
 BOTS_THINK_S = "0.5"
 SNAPSHOT_EVERY = "10"
@@ -78,11 +78,11 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=Path("build/chaos"))
     parser.add_argument("--calm", action="store_true", help="break nothing")
     given = parser.parse_args()
-    good = asyncio.run(
-        chaos(
-            given.folder.resolve(), seconds=given.seconds, tables=given.tables, seed=given.seed, faulty=not given.calm
+    folder = given.folder.resolve()
+    with alone(folder):
+        good = asyncio.run(
+            chaos(folder, seconds=given.seconds, tables=given.tables, seed=given.seed, faulty=not given.calm)
         )
-    )
     return 0 if good else 1
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,18 @@ class People:
             raise RuntimeError("the people have gone without a word")
         said: dict[str, Any] = json.loads(line)
         return said
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else's run is in the folder: one would take the other's NATS for a server that was left behind."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"another run is in {folder}; give --folder another one") from None
+        yield
 
 
 def fresh(folder: Path) -> Path:
