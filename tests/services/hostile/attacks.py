@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -14,13 +15,16 @@ from typing import Any
 import grpc.aio
 
 from omnipoly.runtime.failures import Failure
-from omnipoly.wire.gen.gateway.v1 import play_pb2, watch_pb2
+from omnipoly.wire.gen.gateway.v1 import play_pb2, sessions_pb2, watch_pb2
 from omnipolyd.gateway import tokens
 from tests.services.gateway.calling import PACKAGE, SLOW, Client
 from tests.services.hostile import corpus, mutating
 from tests.services.hostile.methods import RPCS
 
 ENDED = (grpc.aio.AioRpcError, asyncio.InvalidStateError, Failure)
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+SETTINGS_TAKEN = b"\0\0\0\4\1\0\0\0\0"
+"""What a client of HTTP/2 says first, and to the server's settings (RFC 9113, 3.4 and 6.5)."""
 NICE = 5
 """The attacker's computer is not the victim's: here it may have what is left of one."""
 
@@ -40,6 +44,10 @@ class Setup:
     def client(self, person: str, **options: Any) -> Client:
         token = tokens.issue(self._secret, person, "Mallory", lifetime_s=3600)
         return Client(self.gateway, token, **options)
+
+    def nobody(self) -> Client:
+        """Somebody without a session, on a connection of their own."""
+        return Client(self.gateway, "")
 
 
 async def slow_readers(setup: Setup) -> None:
@@ -141,6 +149,40 @@ async def large_messages(setup: Setup) -> None:
     await asyncio.gather(*(throwing(number) for number in range(4) for _ in range(4)))
 
 
+async def flood_of_sign_ins(setup: Setup) -> None:
+    """New guests, on sixteen connections, as fast as they are let in or refused."""
+
+    async def signing_in(client: Client, number: int) -> None:
+        for again in itertools.count():
+            request = sessions_pb2.SignInGuestRequest(name="Mallory", request_id=f"{os.getpid()}-{number}-{again}")
+            with contextlib.suppress(*ENDED):
+                await client.raw("SessionsService/SignInGuest", request.SerializeToString())
+            setup.done += 1
+
+    clients = [setup.nobody() for _ in range(16)]
+    await asyncio.gather(*(signing_in(client, 8 * i + j) for i, client in enumerate(clients) for j in range(8)))
+
+
+async def idle_connections(setup: Setup) -> None:
+    """600 connections that are held: every third without a word, the others ready for calls that never come. They
+    answer no probe, and whatever the gateway closes is opened again."""
+    host, _, port = setup.gateway.rpartition(":")
+
+    async def holding(hello: bytes) -> None:
+        while True:
+            with contextlib.suppress(OSError):
+                reader, writer = await asyncio.open_connection(host, int(port))
+                setup.done += 1
+                writer.write(hello)
+                if hello and await reader.read(4096):
+                    writer.write(SETTINGS_TAKEN)
+                while await reader.read(4096):
+                    pass
+                writer.close()
+
+    await asyncio.gather(*(holding(HELLO if number % 3 else b"") for number in range(600)))
+
+
 ATTACKS: dict[str, Attack] = {
     "slow readers": slow_readers,
     "half-open calls": half_open,
@@ -148,6 +190,8 @@ ATTACKS: dict[str, Attack] = {
     "flood of streams": flood_of_streams,
     "odd messages": odd_messages,
     "large messages": large_messages,
+    "flood of sign-ins": flood_of_sign_ins,
+    "idle connections": idle_connections,
 }
 
 
