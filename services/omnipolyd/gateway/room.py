@@ -107,22 +107,22 @@ class Room:
 
     # --- Commits
 
-    def take(self, commit: bytes) -> None:
-        """A commit of this table, from wherever. Bytes that are no commit are ignored, and the gap is found."""
+    def take(self, commit: bytes) -> bool:
+        """A commit of this table, from wherever. False: it is of a history that is no more. Bytes that are no commit
+        are ignored likewise, and the gap is found."""
         try:
             version, epoch = frames.head(commit)
         except DecodeError:
             log.warning("no_commit", table=self.table, size_bytes=len(commit))
-            return
-        if epoch != self.epoch and self.known:
-            if epoch > self.epoch:
-                self._new_epoch(epoch)
-            return
+            return False
+        if epoch < self.epoch:
+            return False
         if not self.known:
             if len(self._ahead) < BUFFER:
                 self._ahead[version] = commit
-            return
-        if version == self.version + 1:
+        elif epoch > self.epoch:
+            self._new_epoch(epoch)
+        elif version == self.version + 1:
             self._show(version, commit)
             if self._ahead:
                 self._show_ahead()
@@ -130,6 +130,7 @@ class Room:
             if len(self._ahead) < BUFFER:
                 self._ahead[version] = commit
             self.look(version, epoch)
+        return True
 
     def is_behind(self, version: int, epoch: int) -> bool:
         """Whether the log is beyond all that was heard of it, in the same epoch."""

@@ -117,8 +117,8 @@ class Rooms:
         room = self._rooms.get(table)
         if room is None:
             return
-        for commit in answer.commits:
-            room.take(commit)
+        if not all(room.take(commit) for commit in answer.commits):
+            return  # what it opened is no more either
         if answer.prompts:
             room.decisions.told(answer.version, [(one.person, one.prompt) for one in answer.prompts])
         elif answer.duplicate:

@@ -148,8 +148,8 @@ class Stream:
     # --- Tables
 
     def follow(self, table: str) -> Follower:
-        """Begins to follow a table; ``enter`` brings its first picture. One already followed begins anew; whoever does so
-        has not left meanwhile, as far as presence is concerned."""
+        """Begins to follow a table; ``enter`` brings its first picture. One already followed begins anew, and to
+        presence nobody has left meanwhile."""
         old = self.follows.get(table)
         if old is not None:
             self._hub.rooms.leave(old)

@@ -179,6 +179,26 @@ async def test_a_decision_asked_for_in_the_old_history(running: Failing, hold: C
         assert (room.version, room.decisions.waiting) == (3, {})
 
 
+async def test_a_decision_opened_in_the_old_history(running: Failing, hold: Callable[[Any, str], Held]) -> None:
+    """The answer that tells of it comes late."""
+    async with running.client("guest:ann") as ann, running.client("guest:bob") as bob:
+        table = await game(ann, bob)
+        await ann.act(table, act.Roll())
+        stream = bob.play()
+        await stream.follow(table)
+        old = (await stream.next("progress")).resume
+        answer = hold(running.hub.upstream, "act")
+        rolled = asyncio.create_task(bob.act(table, act.Roll()))
+        await answer.arrived.wait()
+        await running.fail_over(table, 3)
+        while (await stream.next("snapshot")).resume.epoch == old.epoch:
+            pass
+        answer.release.set()
+        assert (await rolled).version == 5
+        room = running.hub.rooms.find(table)
+        assert (room.version, room.decisions.waiting) == (3, {})
+
+
 async def test_lines_asked_for_in_the_old_history(
     running: Failing, own_nats: EmbeddedNats, hold: Callable[[Any, str], Held]
 ) -> None:
