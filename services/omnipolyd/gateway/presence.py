@@ -36,6 +36,8 @@ RENEW_S = 5.0
 REPORT_S = 1.5
 """A replica that does not answer by then may stand still: another one is told."""
 RETRY_S = 0.5
+DRAIN_TRIES = 2
+"""How often a gateway that stops tells of it: the second time another replica, if there is one."""
 WAYS = 32
 MOST = 2000
 """Persons in one report."""
@@ -164,11 +166,15 @@ class Presence:
         self._drained = True
         for key, here in self._here.items():
             self._note(key, here, MOVING)
-        try:
-            await self._report(draining=True)
-        except Failure as failure:
-            FAILED.inc()
-            log.warning("presence_not_reported", cause=str(failure), draining=True)
+        for _ in range(DRAIN_TRIES):
+            try:
+                await self._report(draining=True)
+            except Failure as failure:
+                FAILED.inc()
+                log.warning("presence_not_reported", cause=str(failure), draining=True)
+                self._full = True
+            else:
+                return
 
     def _end_calls(self) -> None:
         now = self._loop.time()

@@ -12,6 +12,7 @@ from omnipoly.runtime import app
 from omnipoly.runtime.peers import Peers
 from omnipoly.wire.gen.gateway.v1 import play_pb2
 from omnipoly.wire.gen.presence.v1 import presence_pb2 as pb
+from omnipolyd.gateway import presence as reports
 from omnipolyd.gateway.presence import Presence
 from omnipolyd.presence.config import PresenceSettings
 from omnipolyd.presence.service import PresenceService
@@ -191,8 +192,12 @@ async def test_without_a_presence_service_nobody_is_told() -> None:
     assert not presence._here
 
 
-async def test_a_replica_that_stands_still_is_passed_over(running: Stack, nats_url: str, unique: str) -> None:
+@pytest.mark.parametrize("drains", [False, True], ids=["comes", "drains"])
+async def test_a_replica_that_stands_still_is_passed_over(
+    running: Stack, nats_url: str, unique: str, monkeypatch: pytest.MonkeyPatch, *, drains: bool
+) -> None:
     """Its connection stands, and nothing is answered on it: what is to be told is told to another one, in time."""
+    monkeypatch.setattr(reports, "REPORT_S", 0.3)
     settings = {"port": 0, "nats_url": nats_url, "table_addr": running.table.address, "presence_bucket": unique}
     still, other = (PresenceService(PresenceSettings(**settings)) for _ in range(2))
     async with (
@@ -207,9 +212,16 @@ async def test_a_replica_that_stands_still_is_passed_over(running: Stack, nats_u
         while presence._peers.order(presence._key)[0] != proxy.address:
             presence._lease = secrets.token_hex(16)
         table = await ann.create()
-        proxy.freeze()
         stream = ann.play()
+        if not drains:
+            proxy.freeze()
         await stream.follow(table)
         await stream.next("progress")
         await eventually(lambda: other.picture.standing(table, f"guest:ann-{unique}"))
+        if drains:
+            proxy.freeze()
+            await stack.service.drain()
+            row = other.picture.standing(table, f"guest:ann-{unique}")
+            assert row is not None
+            assert row.status == pb.STATUS_MOVING
         proxy.thaw()
