@@ -242,6 +242,16 @@ def test_it_keeps_something_in_hand() -> None:
     assert answer == Refuse(1)
 
 
+@pytest.mark.parametrize("to", [1, 2])
+def test_an_offer_of_lots_that_have_changed_hands_since_is_refused(to: int) -> None:
+    """It lies open (CORE-TRADE), also when they have become the bot's own."""
+    s = positions.table("ann", "bob", "cid", turn="ann", bots=("bob",), owns={"ann": (6, 8), "bob": (9,)})
+    s = positions.do(s, "ann", Offer(1, Side(fields=(6, 8)), Side(250))).copy()
+    for at in (6, 8):
+        LotMoved(at, to, "estate").apply(s)
+    assert Bot(0).decide(s, 1) == Refuse(1)
+
+
 def test_a_card_is_worth_the_bail() -> None:
     owns, held = {"bob": (9,)}, {"ann": ("jail_free_chest",)}
     answer = _offered(Side(cards=("jail_free_chest",)), Side(20), owns=owns, held_cards=held)

@@ -242,8 +242,11 @@ def _marked(cash: int, round_: int) -> int:
 
 
 def wants(s: State, seat: int, offer: OpenOffer, character: Character) -> bool:
-    """Whether an offer is worth accepting: it leaves something in hand, breaks no set of one's own, brings enough."""
+    """Whether an offer is worth accepting: it stands, leaves something in hand, breaks no set of one's own, brings
+    enough."""
     give, take = offer.take, offer.give
+    if any(s.owner[at] != seat for at in give.fields) or any(s.owner[at] != offer.proposer for at in take.fields):
+        return False  # it lies open though a lot of it has changed hands (CORE-TRADE)
     needs = outlook(s.rules).needs
     row = seat * s.rules.sets_n
     for at in give.fields:
