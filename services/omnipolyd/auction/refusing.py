@@ -45,14 +45,12 @@ def early(book: AuctionBook, actor: str, action: Bid | Pass, command_id: str) ->
     seen = book.seen.get(number)
     if seen is None or (actor, command_id) in seen.accepted:
         return None
-    if isinstance(action, Bid) and (seat, action.amount) in seen.bids:
+    if (seat, action.amount) in seen.bids if isinstance(action, Bid) else seen.passed >> seat & 1:
         return None
     if number != book.running:
         # its end was seen, or that of a later one
         return Verdict(Code.AUCTION_CLOSED, How.FOR_EVER)
     if s.passed >> seat & 1:
-        if isinstance(action, Pass) and seen.passed >> seat & 1:
-            return None
         return Verdict(Code.ALREADY_PASSED, How.FOR_EVER)
     return _amount(book, seat, actor, action) if isinstance(action, Bid) else None
 

@@ -87,6 +87,10 @@ async def test_a_repeat_is_known_too_when_the_picture_came_later(auctions: Aucti
     assert await refusal(auctions.ask("Bid", bid(table, BOB, 5))) == "bid_too_low"
     assert await refusal(auctions.ask("Bid", bid(table, ANN, 90))) == "already_passed"
     assert outcomes("carried") == before
+    await auctions.ask("Pass", pass_(table, BOB))  # nobody but Cid is left: it is over
+    assert not (await tables.view(table)).HasField("auction")
+    assert (await auctions.ask("Bid", auction_pb2.BidRequest(act=early))).act.version == first.version
+    assert (await auctions.ask("Pass", auction_pb2.PassRequest(act=passed))).act.version == second.version
 
 
 async def test_what_stays_refused_never_reaches_the_table(auctions: Auctions, tables: Tables) -> None:
