@@ -46,6 +46,8 @@ class Doorway:
         self._again = False
         self.checks = 0
         """How often was asked so far."""
+        self._sat: set[str] = set()
+        """Who has taken a seat since it was last asked: what is answered of them may be from before."""
         self._checking: asyncio.Task[None] | None = None
 
     def close(self) -> None:
@@ -80,12 +82,18 @@ class Doorway:
             self._again = True
             self.look(self._wanted)
 
+    def sat(self, person: str) -> None:
+        """Somebody has taken a seat."""
+        if self._checking is not None:
+            self._sat.add(person)
+
     async def _check(self) -> None:
         pause_s = RETRY_S
         try:
             while self._again or self._wanted > self._revision:
                 wanted = self._wanted
                 self._again = False
+                self._sat.clear()
                 self.checks += 1
                 epoch = self._room.epoch
                 try:
@@ -123,7 +131,7 @@ class Doorway:
         for follower in tuple(self._room.followers):
             caller = follower.caller
             person = caller.person
-            if not follower.admitted or caller.bots or caller.identity.admin:
+            if not follower.admitted or caller.bots or caller.identity.admin or person in self._sat:
                 continue
             if person in turned_away:
                 self._room.send_away(follower, _REASONS[turned_away[person]])

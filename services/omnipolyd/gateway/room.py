@@ -272,6 +272,7 @@ class Room:
 
     def sit(self, person: str) -> None:
         """A person has taken a seat: their streams get prompts from now on."""
+        self.doorway.sat(person)
         for follower in self.players.get(person, ()):
             if not follower.seated:
                 follower.seated = True

@@ -125,3 +125,24 @@ async def test_who_sits_down_while_they_are_let_in(
     admit.release.set()
     await stream.next("progress")
     assert follower.seated
+
+
+async def test_who_sits_down_again_is_not_sent_away(
+    running: Stack, ann: Client, bob: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A guest gets up, and is seated again before it is answered that somebody without a seat has to go."""
+    table = await ann.create()
+    await bob.act(table, act.Join(""))
+    stream = bob.play()
+    await stream.follow(table)
+    await stream.next("progress")
+    recheck = Held(running.hub.upstream.recheck)
+    monkeypatch.setattr(running.hub.upstream, "recheck", recheck)
+    await stream.act(table, act.Leave())
+    await recheck.arrived.wait()
+    await stream.act(table, act.Join(""))
+    recheck.release.set()
+    room = running.hub.rooms.find(table)
+    await eventually(lambda: room.doorway._checking is None)
+    (follower,) = room.followers
+    assert follower.seated
