@@ -90,6 +90,8 @@ class Room:
         self._filling: asyncio.Task[None] | None = None
         self._picture: tuple[int, bytes] | None = None
         """(version, the answer as a ``Snapshot``'s bytes)."""
+        self._no_older = 0
+        """The version from which on a picture may be."""
         self._reading: asyncio.Task[None] | None = None
         self._holding: dict[Follower, None] = {}
         self.decisions = Decisions(self, upstream)
@@ -222,7 +224,7 @@ class Room:
         self.decisions.forget()
         self.talk.forget()
         self._picture = None
-        self._wanted = 0
+        self._wanted = self._no_older = 0
         for follower in tuple(self.live):
             follower.outlet.fall_behind(follower)
 
@@ -266,9 +268,10 @@ class Room:
         follower.outlet.forget(follower)
         follower.outlet.release(follower, 2**63)
 
-    def forget_picture(self) -> None:
-        """Somebody could not go on from what they were shown: the next picture is not from before that."""
-        self._picture = None
+    def outdate_picture(self) -> None:
+        """Somebody could not go on from what they were shown: pictures are not from before that any more."""
+        if self.known:
+            self._no_older = self.version
 
     def sit(self, person: str) -> None:
         """A person has taken a seat: their streams get prompts from now on."""
@@ -371,7 +374,8 @@ class Room:
     async def _snapshot(self) -> tuple[int, bytes]:
         """A picture that is not too old, and its version; many who ask at once cause one read."""
         while True:
-            if self.known and self._picture is not None and self.version - self._picture[0] <= PICTURE_AGE:
+            oldest = max(self._no_older, self.version - PICTURE_AGE)
+            if self.known and self._picture is not None and self._picture[0] >= oldest:
                 return self._picture
             if self._reading is None:
                 self._reading = self._loop.create_task(self._read(), name="room-read")

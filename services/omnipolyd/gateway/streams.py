@@ -157,7 +157,7 @@ class Stream:
         follower = Follower(room, self.outlet, self.caller, plays=self.plays, gone=self.gone)
         if old is not None:
             follower.entered = old.entered
-            room.forget_picture()
+            room.outdate_picture()
         room.join(follower)
         self.follows[table] = follower
         return follower
