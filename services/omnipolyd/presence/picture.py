@@ -66,6 +66,7 @@ class Lease:
         "read",
         "revision",
         "rows",
+        "wanted",
     )
 
     def __init__(self, lease: str, owner: str) -> None:
@@ -84,12 +85,14 @@ class Lease:
         """The parts in which the replica that it reports to has rows of it, a bit each."""
         self.read = 0
         """Those that have been read here."""
+        self.wanted = False
+        """Its gateway is asked to say everything: what it told another replica may be missing."""
         self.rows: dict[Key, Row] = {}
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is missing of what another replica has of it."""
-        return not self.parts & ~self.read
+        """Whether nothing is missing of what its gateway has said, here or to another replica."""
+        return not self.wanted and not self.parts & ~self.read
 
     def shard(self, number: int) -> list[tuple[Key, Row]]:
         """The rows of one part."""

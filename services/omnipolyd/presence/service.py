@@ -103,6 +103,7 @@ class PresenceService(app.Service):
         lease, news, known = self.sharing.take(report.lease, report.revision)
         self._reported.set()
         if news:
+            lease.wanted = not (report.full or report.draining) and (lease.wanted or not known)
             now_ms = self.clock.now_ms()
             if report.full:
                 changed = self.picture.replace(lease, report.people, now_ms)
@@ -118,7 +119,7 @@ class PresenceService(app.Service):
             lease.doubted_until_ms = self.clock.now_ms() + self.sharing.lease_ms
         if not await self.store.save(lease):
             self._to_save.set()
-        return not known and not (report.full and news) and not report.draining
+        return lease.wanted
 
     # --- what goes on
 

@@ -176,7 +176,8 @@ class Sharing:
             del self._ended[name]
             FLAPS.inc()
         lease = self._picture.lease(name, self.replica)
-        known = known and lease.owner == self.replica
+        # What its gateway has told another replica meanwhile, while this one stood still, is not known here.
+        known = known and lease.owner == self.replica and revision <= lease.revision + 1
         news = revision > lease.revision
         if lease.owner != self.replica and not news:
             return lease, False, True  # it has lain here while its gateway went on with another replica
@@ -265,7 +266,7 @@ class Sharing:
         elif value.revision > lease.revision and lease.doubted_until_ms:
             self._doubt(lease)  # its gateway reports: the lease itself comes after its people
         if lease.owner != value.replica:
-            lease.read = 0  # the other one writes all of it anew
+            lease.read, lease.wanted = 0, False  # the other one writes all of it anew
         lease.owner, lease.revision = value.replica, value.revision
         return lease
 

@@ -96,9 +96,10 @@ class Gateway:
         self.revision = 0
 
     async def report(self, *rows: tuple[str, str, Any], **more: Any) -> presence_pb2.ReportResponse:
-        """rows: (table, person, status)."""
+        """rows: (table, person, status). The first one is of all there is, unless told otherwise."""
         self.revision += 1
-        request = presence_pb2.ReportRequest(**({"lease": self.lease, "revision": self.revision} | more))
+        said = {"lease": self.lease, "revision": self.revision, "full": self.revision == 1}
+        request = presence_pb2.ReportRequest(**(said | more))
         for table, person, status in rows:
             request.people.add(table=table, person=person, status=status)
         answer: presence_pb2.ReportResponse = await self.presence.ask("Report", request)

@@ -206,9 +206,39 @@ async def test_watchers_and_tables_that_are_not_there(
 # --- What gateways are told
 
 
+async def test_what_another_replica_was_told_is_missed(service: Presence) -> None:
+    """A gateway that comes back from another replica, of which nothing was seen here, says everything again."""
+    gateway = Gateway(service, "gone-and-back")
+    await gateway.report(("t", ANN, CONNECTED), full=True)
+    assert not (await gateway.report()).full_wanted
+    gateway.revision += 3  # to another one
+    for _ in range(2):  # until it comes
+        assert (await gateway.report(("t", CID, CONNECTED))).full_wanted
+    assert not (await gateway.report(("t", ANN, CONNECTED), ("t", CID, CONNECTED), full=True)).full_wanted
+    assert not (await gateway.report()).full_wanted
+
+
+async def test_who_may_have_come_to_a_gateway_that_is_to_say_everything_is_not_taken_for_gone(
+    service: Presence, gateway: Gateway, tables: Tables, clock: DrivenClock
+) -> None:
+    table = await all_there(gateway, tables)
+    other = Gateway(service, "other")
+    await other.report()
+    other.revision += 1  # Bob came there: said to another replica
+    await gateway.report((table, BOB, CLOSED), (table, CID, BROKEN))
+    assert (await other.report()).full_wanted
+    clock.advance(2 * GRACE_MS)
+    assert (await other.report()).full_wanted
+    await service.settled()
+    assert await seats(tables, table) == [HERE, HERE, HERE]
+    await other.report((table, BOB, CONNECTED), full=True)
+    await service.settled()
+    assert await seats(tables, table) == [HERE, HERE, (False, types_pb2.AWAY_BROKEN)]
+
+
 async def test_leases_and_revisions(service: Presence, tables: Tables) -> None:
     gateway = Gateway(service, "new")
-    answer = await gateway.report(("t", ANN, CONNECTED))
+    answer = await gateway.report(("t", ANN, CONNECTED), full=False)
     assert (answer.full_wanted, answer.lease_for.seconds) == (True, 600)
     answer = await gateway.report(("t", ANN, CONNECTED), ("t", BOB, CONNECTED), full=True)
     assert not answer.full_wanted
@@ -452,8 +482,8 @@ async def test_a_replica_that_ends_leaves_its_tables_and_leases_to_the_others(
         await eventually(lambda: _gone(tables, table, 1))
         gateway.presence = other
         assert (await gateway.report((table, CID, CLOSED))).full_wanted
-        await eventually(lambda: _gone(tables, table, 2))
         assert not (await gateway.report((table, ANN, CONNECTED), (table, CID, CLOSED), full=True)).full_wanted
+        await eventually(lambda: _gone(tables, table, 2))
         assert await other.who(table) == {(table, ANN): CONNECTED}
 
 
