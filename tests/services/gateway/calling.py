@@ -52,8 +52,8 @@ SLOW = {"grpc.http2.bdp_probe": 0, "grpc.http2.lookahead_bytes": 16 * 1024}
 _numbers = itertools.count(1)
 
 
-def unique_id(prefix: str = "c") -> str:
-    """A command id that no other test has."""
+def unique_id(prefix: str = "g") -> str:
+    """A command id that no other test has, those of the table service included, whose begin with a c."""
     return f"{prefix}{next(_numbers)}"
 
 
