@@ -46,7 +46,7 @@ async def test_no_acknowledged_command_is_lost(stack: Stack) -> None:
         seed=time.time_ns() % 2**32,
         key=KEY,
     )
-    upgrade.note("services", services={stack.published(name): name for name in stack.of("gateway")})
+    upgrade.note("services", services={name: stack.published(name) for name in stack.of("gateway")})
     try:
         await upgrade.newer_is_refused()
         await upgrade.migrate()

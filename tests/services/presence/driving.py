@@ -12,10 +12,21 @@ from omnipoly.wire.gen.presence.v1 import presence_pb2
 from omnipolyd.presence.config import PresenceSettings
 from omnipolyd.presence.picture import BROKEN, CLOSED, CONNECTED, MOVING, WATCHING
 from omnipolyd.presence.service import PresenceService
-from tests.services.playing import Asking, Tables
+from tests.services.playing import ANN, BOB, CID, Asking, Tables
 from tests.services.waiting import eventually
 
-__all__ = ["BROKEN", "CLOSED", "CONNECTED", "MOVING", "WATCHING", "DrivenClock", "Gateway", "Presence", "presence"]
+__all__ = [
+    "BROKEN",
+    "CLOSED",
+    "CONNECTED",
+    "MOVING",
+    "WATCHING",
+    "DrivenClock",
+    "Gateway",
+    "Presence",
+    "all_there",
+    "presence",
+]
 
 BEGIN_MS = 1_800_000_000_000
 
@@ -104,6 +115,14 @@ class Gateway:
             request.people.add(table=table, person=person, status=status)
         answer: presence_pb2.ReportResponse = await self.presence.ask("Report", request)
         return answer
+
+
+async def all_there(gateway: Gateway, tables: Tables) -> str:
+    """A game whose three players are connected."""
+    table = await tables.start()
+    await gateway.report(*((table, person, CONNECTED) for person in (ANN, BOB, CID)))
+    await gateway.presence.settled()
+    return table
 
 
 @asynccontextmanager

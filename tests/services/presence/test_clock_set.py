@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from omnipolyd.presence.picture import Picture, Row
 from omnipolyd.presence.telling import FIRST_PAUSE_MS, GRACE_MS, LONGEST_PAUSE_MS, QUIET_MS
-from tests.services.playing import ANN, BOB, CID, MIGRATIONS, Tables, table_service
-from tests.services.presence.driving import BROKEN, CLOSED, CONNECTED, MOVING, DrivenClock, Gateway, Presence, presence
+from tests.services.playing import ANN, BOB, Tables
+from tests.services.presence.driving import (
+    BROKEN,
+    CLOSED,
+    CONNECTED,
+    MOVING,
+    DrivenClock,
+    Gateway,
+    Presence,
+    all_there,
+    presence,
+)
 from tests.services.presence.test_telling import Table
 from tests.services.waiting import eventually
 
-MakeDatabase = Callable[..., Awaitable[str]]
 T = 1_800_000_000_000
 HOUR_MS = 3_600_000
 LEASE_S = 30
 LEASE_MS = LEASE_S * 1000
-
-
-@pytest.fixture(scope="module")
-async def tables(make_module_database: MakeDatabase, nats_url: str) -> AsyncIterator[Tables]:
-    async with table_service(await make_module_database(MIGRATIONS), nats_url) as tables:
-        yield tables
-
-
-@pytest.fixture
-def clock() -> DrivenClock:
-    return DrivenClock()
 
 
 @pytest.fixture
@@ -42,13 +40,6 @@ async def service(tables: Tables, nats_url: str, unique: str, clock: DrivenClock
 async def connected(tables: Tables, table: str) -> list[bool]:
     """Who is connected, by seat."""
     return [seat.connected for seat in (await tables.view(table)).seats]
-
-
-async def all_there(gateway: Gateway, tables: Tables) -> str:
-    table = await tables.start()
-    await gateway.report(*((table, person, CONNECTED) for person in (ANN, BOB, CID)), full=True)
-    await gateway.presence.settled()
-    return table
 
 
 # --- What is told, pure

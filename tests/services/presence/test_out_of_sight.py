@@ -28,11 +28,6 @@ PERSONS = (ANN, BOB, CID)
 
 
 @pytest.fixture
-def clock() -> DrivenClock:
-    return DrivenClock()
-
-
-@pytest.fixture
 async def tables(own_nats: EmbeddedNats, make_database: MakeDatabase) -> AsyncIterator[Tables]:
     async with table_service(await make_database(MIGRATIONS), own_nats.url) as tables:
         yield tables

@@ -28,6 +28,7 @@ from tests.services.presence.driving import (
     DrivenClock,
     Gateway,
     Presence,
+    all_there,
     presence,
 )
 from tests.services.waiting import eventually
@@ -35,17 +36,6 @@ from tests.services.waiting import eventually
 MakeDatabase = Callable[..., Awaitable[str]]
 RENEWED_MS = 200_000
 """What a lease of 600 s is written anew after."""
-
-
-@pytest.fixture(scope="module")
-async def tables(make_module_database: MakeDatabase, nats_url: str) -> AsyncIterator[Tables]:
-    async with table_service(await make_module_database(MIGRATIONS), nats_url) as tables:
-        yield tables
-
-
-@pytest.fixture
-def clock() -> DrivenClock:
-    return DrivenClock()
 
 
 @pytest.fixture
@@ -62,14 +52,6 @@ def gateway(service: Presence) -> Gateway:
 async def seats(tables: Tables, table: str) -> list[tuple[bool, int]]:
     """Connected and away, by seat."""
     return [(seat.connected, seat.away) for seat in (await tables.view(table)).seats]
-
-
-async def all_there(gateway: Gateway, tables: Tables) -> str:
-    """A game whose three players are connected."""
-    table = await tables.start()
-    await gateway.report(*((table, person, CONNECTED) for person in (ANN, BOB, CID)))
-    await gateway.presence.settled()
-    return table
 
 
 HERE = (True, types_pb2.AWAY_NO)

@@ -44,7 +44,7 @@ class Silence:
         self._postgres: list[Span] = []
         self._tables: list[Span] = []
         self._gateways: dict[str, list[Span]] = {}
-        for begin, end, subject in run.spans("stop", "kill", "drain", "away", "swallow", "refuse"):
+        for begin, end, subject in run.spans("stop", "kill", "drain", "replace", "away", "swallow", "refuse"):
             if subject == "postgres":
                 self._postgres.append((begin, end + BACK_MS))
             elif subject.startswith("gateway"):
