@@ -233,6 +233,20 @@ class Player:
             table.presence_revision = max(table.presence_revision, command.presence_revision)
             self._answer(table, command, Answer(version, []), state)
 
+    async def _refuse(self, table: Table, command: Command, refusal: Failure) -> None:
+        """What fell due is in the log, the command is not for it: unless it was accepted before what this replica
+        remembers."""
+        found: list[Found | None] = [None]
+
+        async def find() -> None:
+            found[0] = await self._loader.find(table, command)
+            await self._ready(table)  # the log may have another history by now
+
+        await self._within(command, find())
+        if found[0] is None:
+            raise refusal
+        self._again(table, command, found[0])
+
     async def _race(self, table: Table, command: Command, races: int) -> None:
         CONFLICTS.inc()
         if races >= RACES:
@@ -343,10 +357,12 @@ class Player:
         if table.version - table.snapshot_version >= self._snapshots.every:
             table.snapshot_version = table.version
             self._snapshots.take(table.table_id, s, table.version, table.epoch)
-        if decided.said is not None:
-            self._end(table, command, _refusal(s, decided.said))
-        else:
+        if decided.said is None:
             self._answer(table, command, answer, s)
+        elif command.command_id and not table.all_ids:
+            self._go_on(table, command, self._refuse(table, command, _refusal(s, decided.said)))
+        else:
+            self._end(table, command, _refusal(s, decided.said))
 
     def _publish_late(self, table: Table, body: bytes) -> None:
         """A commit that a load has found behind an append of unknown outcome: nobody may have been told of it.

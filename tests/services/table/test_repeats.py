@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +14,7 @@ from omnipoly.rules.ring import Game
 from omnipoly.runtime.failures import Failure
 from omnipoly.wire import commits
 from omnipoly.wire.gen.table.v1 import table_pb2 as pb
+from omnipolyd.table import deciding
 from omnipolyd.table import table as tables_memory
 from tests.services.table.calling import Caller, identity, unique_id
 from tests.services.table.conftest import Serve
@@ -19,6 +23,8 @@ from tests.services.table.playing import Picture, play
 from tests.services.table.replicas import Replica
 
 ANN, BOB = "guest:ann", "guest:bob"
+CLOCK_S = 60
+"""Longer than any decision's."""
 
 
 async def _version(caller: Caller, table: str) -> int:
@@ -107,10 +113,12 @@ async def test_after_a_restart(serve: Serve, game: Game) -> None:
 
 
 @pytest.mark.parametrize("how", ["fell out of memory", "loaded from a snapshot"])
+@pytest.mark.parametrize("due", [False, True])
 async def test_older_than_what_memory_keeps(
-    serve: Serve, game: Game, monkeypatch: pytest.MonkeyPatch, how: str
+    serve: Serve, game: Game, monkeypatch: pytest.MonkeyPatch, how: str, due: bool
 ) -> None:
-    """Also where the rules would refuse the command by now: what was accepted once has its answer."""
+    """Also where the rules would refuse the command by now, and where something has fallen due before it: what was
+    accepted once has its answer."""
     if how == "fell out of memory":
         monkeypatch.setattr(tables_memory, "KNOWN_IDS", 2)
         replica = await serve()
@@ -127,12 +135,18 @@ async def test_older_than_what_memory_keeps(
     if how == "loaded from a snapshot":
         await replica.tables.drained()
         replica.forget(table)
+    if due:
+        ticks = itertools.count(time.time() + CLOCK_S, CLOCK_S)  # each time it is looked at, a decision's clock is up
+        monkeypatch.setattr(deciding, "time", SimpleNamespace(time=lambda: next(ticks)))
     for command_id, (action, answer) in first.items():
         again = await caller.act(table, ANN, action, command_id=command_id)
         assert (again.duplicate, again.version, list(again.commits)) == (True, answer.version, list(answer.commits))
         failure = await caller.refused(table, ANN, act.Roll(), command_id=command_id)
         assert failure.reason == "key_reused"
-    assert await _version(caller, table) == picture.version
+    new = await caller.refused(table, ANN, act.Start(), command_id="never-accepted")
+    assert new.reason == "table_started"
+    version = await _version(caller, table)
+    assert version > picture.version if due else version == picture.version
 
 
 async def test_a_repeat_that_the_rules_would_take_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
