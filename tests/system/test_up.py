@@ -21,7 +21,7 @@ from omnipoly.rules import actions as act
 from omnipoly.wire.gen.gateway.v1 import play_pb2_grpc
 from omnipolyd.roles import ROLES as ROLES_BY_NAME
 from omnipolyd.up.plan import Instance
-from omnipolyd.up.process import ServiceProcess
+from omnipolyd.up.process import ServiceProcess, Started
 from tests.services.waiting import eventually
 from tests.system import games
 from tests.system.conftest import MakeStack
@@ -88,6 +88,16 @@ async def test_asked_twice_it_does_not_wait_for_anybody(make_stack: MakeStack) -
         assert await asyncio.to_thread(stack.process.wait, STOP_S) == 70
     assert not [process for process in began if alive(process)]
     assert stack.errors == "omnipolyd: stopping at once\n"
+
+
+async def test_who_has_ended_unheard_of_is_sent_a_signal_all_the_same() -> None:
+    """And those behind it in the list of whom to kill are not spared for it."""
+    started = Started(id, (), talk=False)  # says nothing and ends; the loop does not hear of it before it is waited for
+    while Path(f"/proc/{started.pid}").exists():
+        os.sched_yield()
+    assert not started.ended.done()
+    started.signal(signal.SIGKILL)
+    assert await started.ended == 0
 
 
 async def test_killed_it_takes_everything_along_and_the_next_one_cleans_up(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -65,7 +66,8 @@ class Started:
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal, unless it has ended."""
         if not self.ended.done():
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended, which is heard of in a moment
+                os.kill(self.pid, number)
 
     def _on_end(self) -> None:
         self._loop.remove_reader(self._process.sentinel)
