@@ -35,6 +35,12 @@ async def gone(began: list[Process]) -> None:
     await eventually(lambda: not any(alive(process) for process in began), STOP_S)
 
 
+def block_until_gone(pid: int) -> None:
+    """The event loop hears of nothing meanwhile."""
+    while Path(f"/proc/{pid}").exists():
+        os.sched_yield()
+
+
 async def test_up_and_down(make_stack: MakeStack, data_folder: Path) -> None:
     stack = make_stack()
     assert set(stack.services) == ROLES
@@ -93,8 +99,7 @@ async def test_asked_twice_it_does_not_wait_for_anybody(make_stack: MakeStack) -
 async def test_who_has_ended_unheard_of_is_sent_a_signal_all_the_same() -> None:
     """And those behind it in the list of whom to kill are not spared for it."""
     started = Started(id, (), talk=False)  # says nothing and ends; the loop does not hear of it before it is waited for
-    while Path(f"/proc/{started.pid}").exists():
-        os.sched_yield()
+    block_until_gone(started.pid)
     assert not started.ended.done()
     started.signal(signal.SIGKILL)
     assert await started.ended == 0
