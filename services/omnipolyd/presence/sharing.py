@@ -7,8 +7,8 @@ again. A lease that reports here is never over for what the bucket says.
 As long as the bucket is not seen as it is, and for one lease period after it is again, nobody's going is told to a
 table either: whoever left one gateway may have come to another that reports to another replica. Likewise after a
 standstill of this process, whose picture is that of before it, and when the wall clock was set, by which all of this is
-counted. And a going that is due is told only when NATS has
-spoken since, which it does each second: if it stands still, nobody knows of it at once.
+counted. And a going that is due is told only when NATS has spoken since, which it does each second: if it stands still,
+nobody knows of it at once.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from typing import Any
 
@@ -19,8 +18,7 @@ from omnipolyd.gateway.callers import Caller
 from omnipolyd.gateway.outlet import Follower, Outlet
 from omnipolyd.gateway.tokens import Claims
 from tests.services.gateway.calling import Client, Stack, game
-from tests.services.gateway.test_slow import set_up
-from tests.services.waiting import eventually
+from tests.services.gateway.test_slow import flooded, set_up
 
 LARGE = limits.QUEUE_BYTES // 4
 SENT = Counter("tests_outlet_sent", "Messages of these tests.", registry=None)
@@ -185,17 +183,5 @@ async def test_a_reader_too_slow_for_answers_of_too_many_bytes_loses_its_stream(
         await stream.send(unfollow=play_pb2.Unfollow(table="nothing"))
         await stream.next("left")
         (served,) = [one for one in running.hub.streams if one.caller.person == f"oidc:heavy-{unique}"]
-        ask = play_pb2.PlayRequest(unfollow=play_pb2.Unfollow(table="x" * 36)).SerializeToString()
-
-        async def flood() -> None:
-            # Fails, or returns, once the call has ended; cancelled, it would cancel the call.
-            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                while served in running.hub.streams:
-                    await stream.raw.write(ask)
-
-        flooding = asyncio.create_task(flood())
-        await eventually(lambda: served not in running.hub.streams)
-        failure = await stream.ended()
-        assert failure is not None
+        failure = await flooded(running, stream, served)
         assert (failure.status, failure.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "rate_limited")
-        await flooding

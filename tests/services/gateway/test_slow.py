@@ -3,14 +3,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import grpc
 import pytest
 
 from omnipoly.rules import actions as act
+from omnipoly.runtime.failures import Failure
 from omnipoly.wire.gen.game.v1 import view_pb2
 from omnipoly.wire.gen.gateway.v1 import dev_pb2, play_pb2
-from tests.services.gateway.calling import Client, Stack, game, unique_id
+from tests.services.gateway.calling import Client, Playing, Stack, game, unique_id
 from tests.services.waiting import eventually
 
 
@@ -24,6 +26,24 @@ async def slow_client(running: Stack, unique: str) -> AsyncIterator[Client]:
 async def set_up(client: Client, table: str, view: view_pb2.TableView) -> None:
     """A commit of a kilobyte: a position."""
     await client.call("Dev/SetUp", dev_pb2.SetUpRequest(table=table, command_id=unique_id(), view=view))
+
+
+async def flooded(running: Stack, stream: Playing, served: Any) -> Failure:
+    """How a stream ends whose client asks and asks, and reads no answers. served: the gateway's end of it."""
+    ask = play_pb2.PlayRequest(unfollow=play_pb2.Unfollow(table="x" * 36)).SerializeToString()
+
+    async def flood() -> None:
+        # Fails, or returns, once the call has ended; cancelled, it would cancel the call.
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            while served in running.hub.streams:
+                await stream.raw.write(ask)
+
+    flooding = asyncio.create_task(flood())
+    await eventually(lambda: served not in running.hub.streams)
+    failure = await stream.ended()
+    assert failure is not None
+    await flooding
+    return failure
 
 
 async def test_a_slow_reader_gets_a_snapshot_in_place_of_what_it_missed(
@@ -57,21 +77,8 @@ async def test_a_reader_too_slow_for_its_own_answers_loses_its_stream(running: S
     stream = slow_client.play()
     await stream.send(unfollow=play_pb2.Unfollow(table="nothing"))
     await stream.next("left")
-    ask = play_pb2.PlayRequest(unfollow=play_pb2.Unfollow(table="x" * 36)).SerializeToString()
-
     (served,) = [each for each in running.hub.streams if each.kind == "play" and each.caller.name.startswith("Slow")]
-
-    async def flood() -> None:
-        # Fails, or returns, once the call has ended; cancelled, it would cancel the call.
-        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            while served in running.hub.streams:
-                await stream.raw.write(ask)
-
-    flooding = asyncio.create_task(flood())
-    await eventually(lambda: served not in running.hub.streams)
-    failure = await stream.ended()
-    assert failure is not None
+    failure = await flooded(running, stream, served)
     assert failure.status is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert failure.reason == "rate_limited"
     assert failure.retry_after_s
-    await flooding
